@@ -59,7 +59,6 @@ func waivers(lines []Line, job pool.JobID, over money.Amount) []Line {
 			p.Quantity, p.Amount = 0, -take
 			l.Kind, l.Cause, l.Quantity, l.Amount, l.Parts = Waiver, PromiseKept, 0, -take, []Part{p}
 			out = append(out, l)
-			break
 		}
 	}
 	return out

@@ -92,3 +92,6 @@ type PlanWindow struct {
 
 // Hours is n GPU-hours, for included hours.
 func Hours(n int64) pool.GPUMillis { return pool.GPUMillis(n * pool.MillisPerHour) }
+
+// Digest is the SHA-256 over the canonical form of segments, in hex.
+func Digest(segments []Segment) string { return meter.Digest(segments) }
