@@ -1,0 +1,96 @@
+package storetest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"gpupool/domain/pool"
+	"gpupool/domain/store"
+)
+
+// DatabaseEnv names a PostgreSQL server on which tests may create and drop
+// databases. Without it a cluster of our own is started where the machine has
+// the programs.
+const DatabaseEnv = "GPUPOOL_TEST_DATABASE_URL"
+
+// Postgres is a migrated database of this test's own. Without a server the
+// test is skipped, and fails where CI is set.
+func Postgres(t testing.TB) store.Config {
+	t.Helper()
+	sv, err := postgresServer()
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("PostgreSQL: %v", err)
+		}
+		t.Skipf("left out: PostgreSQL: %v", err)
+	}
+	name := fmt.Sprintf("%s_%d", sv.empty, sv.made.Add(1))
+	sv.mu.Lock() // a template can be copied by one session at a time
+	_, err = sv.db.Exec(fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, sv.empty))
+	sv.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := sv.db.Exec("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
+	return store.Config{PostgresURL: sv.url(name)}
+}
+
+// server is one PostgreSQL with an empty migrated database to copy.
+type server struct {
+	db    *sql.DB
+	base  *url.URL
+	empty string // name of the template database
+	made  atomic.Int64
+	mu    sync.Mutex
+}
+
+func (s *server) url(database string) string {
+	u := *s.base
+	u.Path = "/" + database
+	return u.String()
+}
+
+// postgresServer is found or started once per test binary.
+var postgresServer = sync.OnceValues(func() (*server, error) {
+	address := os.Getenv(DatabaseEnv)
+	if address == "" {
+		var err error
+		if address, err = startCluster(); err != nil {
+			return nil, err
+		}
+	}
+	base, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no address", DatabaseEnv)
+	}
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(4)
+	s := &server{db: db, base: base, empty: fmt.Sprintf("gpupool_test_%d", os.Getpid())}
+	ctx := context.Background()
+	for _, q := range []string{
+		"DROP DATABASE IF EXISTS " + s.empty + " WITH (FORCE)",
+		"CREATE DATABASE " + s.empty + " TEMPLATE template0 ENCODING 'UTF8'",
+	} {
+		if _, err := db.ExecContext(ctx, q); err != nil {
+			return nil, err
+		}
+	}
+	st, err := store.Open(ctx, store.Config{PostgresURL: s.url(s.empty), Wall: func() pool.Instant { return Start }})
+	if err != nil {
+		return nil, err
+	}
+	return s, st.Close()
+})

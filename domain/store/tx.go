@@ -1,0 +1,120 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"gpupool/domain"
+	"gpupool/domain/pool"
+)
+
+// tx is one transaction; it has every method of domain.Tx.
+type tx struct {
+	domain.Tx          // until every noun is here
+	db        *gorm.DB // a new session: every use starts an empty statement
+	conn      *conn
+	now, wall pool.Instant
+}
+
+func (t *tx) Now() pool.Instant  { return t.now }
+func (t *tx) Wall() pool.Instant { return t.wall }
+
+// row is a row struct: it names its table itself, gorm never guesses.
+type row interface{ TableName() string }
+
+// find reads the one row that where selects; NotFound when there is none.
+func find[R row](t *tx, where string, args ...any) (R, error) {
+	var r R
+	err := t.db.Where(where, args...).Take(&r).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return r, notFound(r)
+	}
+	return r, fail(err)
+}
+
+// list reads the rows that where selects, in the order given; an empty where
+// selects all.
+func list[R row](t *tx, order, where string, args ...any) ([]R, error) {
+	var rs []R
+	q := t.db.Order(order)
+	if where != "" {
+		q = q.Where(where, args...)
+	}
+	return rs, fail(q.Find(&rs).Error)
+}
+
+// mapped converts what list or find gave.
+func mapped[R, D any](rs []R, err error, f func(R) (D, error)) ([]D, error) {
+	if err != nil {
+		return nil, err
+	}
+	ds := make([]D, len(rs))
+	for i, r := range rs {
+		if ds[i], err = f(r); err != nil {
+			return nil, err
+		}
+	}
+	return ds, nil
+}
+
+// insert adds one row; Conflict when a unique key has it already. The database
+// raises no error for that, so the transaction can go on.
+func insert[R row](t *tx, r R) error {
+	ok, err := insertNew(t, r)
+	if err == nil && !ok {
+		return conflict(r)
+	}
+	return err
+}
+
+// insertNew adds one row unless a unique key has it already, and tells which.
+func insertNew[R row](t *tx, r R) (bool, error) {
+	res := t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&r)
+	return res.RowsAffected == 1, fail(res.Error)
+}
+
+// put inserts a row or replaces the columns named of the one with its key.
+func put[R row](t *tx, r R, key, columns []string) error {
+	cols := make([]clause.Column, len(key))
+	for i, k := range key {
+		cols[i] = clause.Column{Name: k}
+	}
+	return fail(t.db.Clauses(clause.OnConflict{Columns: cols, DoUpdates: clause.AssignmentColumns(columns)}).Create(&r).Error)
+}
+
+// change sets the columns named, zero values too, of the rows that where
+// selects; NotFound when it selects none.
+func change[R row](t *tx, r R, columns []string, where string, args ...any) error {
+	res := t.db.Model(new(R)).Select(columns).Where(where, args...).Updates(&r)
+	if res.Error == nil && res.RowsAffected == 0 {
+		return notFound(r)
+	}
+	return fail(res.Error)
+}
+
+// drop deletes the rows that where selects and tells how many there were.
+func drop[R row](t *tx, where string, args ...any) (int64, error) {
+	res := t.db.Where(where, args...).Delete(new(R))
+	return res.RowsAffected, fail(res.Error)
+}
+
+// exec runs one written statement and tells how many rows it hit.
+func (t *tx) exec(sql string, args ...any) (int64, error) {
+	res := t.db.Exec(sql, args...)
+	return res.RowsAffected, fail(res.Error)
+}
+
+// needed refuses a zero identifier before it reaches a statement.
+func needed[T ~string](ids ...T) error {
+	for _, id := range ids {
+		if id == "" {
+			e := domain.Errf(domain.Invalid, "An identifier is missing.")
+			e.Err = fmt.Errorf("store: zero %T", id)
+			return e
+		}
+	}
+	return nil
+}
