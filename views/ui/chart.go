@@ -3,6 +3,7 @@ package ui
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // ChartKind is how the series are drawn.
@@ -25,7 +26,7 @@ type Chart struct {
 	Total   string // heading of a sum column; only where the parts have one unit
 	Limit   *Limit
 	Format  func(int64) string // prints a value; it is used for the scale, the table and the sum
-	Unit    string             // stands at the scale
+	Unit    string             // stands after the caption
 	Topics  string
 	CSV     string
 }
@@ -50,12 +51,11 @@ type Limit struct {
 
 // The drawing area in the chart's own units.
 const (
-	chartWidth  = 720.0
-	chartHeight = 220.0
-	left        = 56.0
+	chartWidth  = 600.0
+	chartHeight = 210.0
 	right       = 8.0
-	top         = 10.0
-	bottom      = 24.0
+	top         = 12.0
+	bottom      = 28.0
 )
 
 type tick struct{ at, label string }
@@ -67,9 +67,16 @@ type line struct{ class, path, fill string }
 type scale struct {
 	chart Chart
 	max   int64
+	left  float64 // room for the longest label of the scale
 }
 
-func (c Chart) scale() scale { return scale{c, c.ceiling()} }
+func (c Chart) scale() scale {
+	s := scale{c, c.ceiling(), 40}
+	for _, t := range s.yTicks() {
+		s.left = max(s.left, 14+8*float64(utf8.RuneCountInString(t.label)))
+	}
+	return s
+}
 
 func (c Chart) format(v int64) string {
 	if v == Gap {
@@ -136,9 +143,9 @@ func (s scale) y(v int64) float64 {
 }
 
 // slot is the width of one point of the axis.
-func (s scale) slot() float64 { return (chartWidth - left - right) / float64(max(1, len(s.chart.X))) }
+func (s scale) slot() float64 { return (chartWidth - s.left - right) / float64(max(1, len(s.chart.X))) }
 
-func (s scale) x(i int) float64 { return left + s.slot()*(float64(i)+0.5) }
+func (s scale) x(i int) float64 { return s.left + s.slot()*(float64(i)+0.5) }
 
 func (s scale) yTicks() []tick {
 	var all []tick
@@ -149,9 +156,9 @@ func (s scale) yTicks() []tick {
 	return all
 }
 
-// xTicks labels at most twelve points, evenly, the first one always.
+// xTicks labels at most nine points, evenly, the first one always.
 func (s scale) xTicks() []tick {
-	step := max(1, (len(s.chart.X)+11)/12)
+	step := max(1, (len(s.chart.X)+8)/9)
 	var all []tick
 	for i := 0; i < len(s.chart.X); i += step {
 		all = append(all, tick{px(s.x(i)), s.chart.X[i]})

@@ -36,7 +36,11 @@ func (q QuotaBar) slots() []slot {
 	if total == 0 {
 		return []slot{{"free", "0", "1000"}}
 	}
-	const gap, split = 4.0, 14.0 // split stands between own and borrowed
+	const gap = 4.0
+	split := 14.0 // between own and borrowed
+	if q.Own+q.Lent+q.Free == 0 || q.Borrowed <= 0 && q.BorrowLimit <= 0 {
+		split = 0
+	}
 	single := total <= 48
 	unit := (1000 - split) / float64(total)
 	var all []slot
