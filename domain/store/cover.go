@@ -1,0 +1,44 @@
+package store
+
+import (
+	"gpupool/domain"
+	"gpupool/domain/pool"
+)
+
+type coverRow struct {
+	JobID    string `gorm:"column:job_id;primaryKey"`
+	N        int64  `gorm:"column:n;primaryKey;autoIncrement:false"`
+	FromAt   int64  `gorm:"column:from_at;primaryKey;autoIncrement:false"`
+	OwnGPUs  int64  `gorm:"column:own_gpus"`
+	LoanGPUs int64  `gorm:"column:loan_gpus"`
+	SpotGPUs int64  `gorm:"column:spot_gpus"`
+}
+
+func (coverRow) TableName() string { return "covers" }
+
+func (r coverRow) noun() (domain.CoverRow, error) {
+	return domain.CoverRow{
+		Attempt: pool.AttemptID{Job: pool.JobID(r.JobID), N: int(r.N)}, From: pool.Instant(r.FromAt),
+		Split: pool.Split{Own: int(r.OwnGPUs), Loan: int(r.LoanGPUs), Spot: int(r.SpotGPUs)},
+	}, nil
+}
+
+// InsertCover appends a decided change of cover; a second one from the same
+// instant is Conflict. Rows are never changed: the past is not re-covered.
+func (t *tx) InsertCover(c domain.CoverRow) error {
+	if err := neededAttempt(c.Attempt); err != nil {
+		return err
+	}
+	return insert(t, coverRow{
+		JobID: string(c.Attempt.Job), N: int64(c.Attempt.N), FromAt: int64(c.From),
+		OwnGPUs: int64(c.Split.Own), LoanGPUs: int64(c.Split.Loan), SpotGPUs: int64(c.Split.Spot),
+	})
+}
+
+// Covers of the attempt, by From.
+func (t *tx) Covers(a pool.AttemptID) ([]domain.CoverRow, error) {
+	if err := neededAttempt(a); err != nil {
+		return nil, err
+	}
+	return nounsOf(list[coverRow](t, "from_at", "job_id = ? AND n = ?", a.Job, a.N))
+}
