@@ -100,6 +100,14 @@ func (t *tx) JobByID(id pool.JobID) (domain.Job, error) {
 // maxPage bounds every page of a list.
 const maxPage = 200
 
+// page is the limit asked for, or the most when none or too much was.
+func page(limit int) int {
+	if limit <= 0 || limit > maxPage {
+		return maxPage
+	}
+	return limit
+}
+
 // Jobs is one page of jobs, newest first, without their log tails. It is two
 // statements with a cursor, else one, and reads no more rows than the page
 // where an index serves the filter.
@@ -115,12 +123,8 @@ func (t *tx) Jobs(f domain.JobFilter) ([]domain.Job, error) {
 		}
 		q = q.Where("(submitted_at, id) < (?, ?)", at.SubmittedAt, at.ID)
 	}
-	n := f.Limit
-	if n <= 0 || n > maxPage {
-		n = maxPage
-	}
 	var rows []jobRow
-	err := q.Omit("log_tail").Order("submitted_at DESC, id DESC").Limit(n).Find(&rows).Error
+	err := q.Omit("log_tail").Order("submitted_at DESC, id DESC").Limit(page(f.Limit)).Find(&rows).Error
 	return nounsOf(rows, fail(err))
 }
 
