@@ -72,6 +72,7 @@ const atOnce = 1000
 func (t *tx) JobUse(jobs []pool.JobID) (map[pool.JobID][]domain.UsageRow, error) {
 	out := map[pool.JobID][]domain.UsageRow{}
 	const columns = "job_id, class_id, cover, price_row_id"
+	jobs = slices.Compact(slices.Sorted(slices.Values(jobs))) // one asked for twice is summed once
 	for ids := range slices.Chunk(jobs, atOnce) {
 		var rows []usageRow
 		err := t.db.Model(&segmentRow{}).Select(columns+", "+useSum).Where("job_id IN ?", ids).Group(columns).Order(columns).Scan(&rows).Error
