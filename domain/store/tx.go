@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -46,14 +47,25 @@ func list[R row](t *tx, order, where string, args ...any) ([]R, error) {
 	return rs, fail(q.Find(&rs).Error)
 }
 
-// mapped converts what list or find gave.
-func mapped[R, D any](rs []R, err error, f func(R) (D, error)) ([]D, error) {
+// one is find as a noun.
+func one[R row, D any](t *tx, noun func(R) (D, error), where string, args ...any) (D, error) {
+	r, err := find[R](t, where, args...)
+	if err != nil {
+		var none D
+		return none, err
+	}
+	return noun(r)
+}
+
+// all is list as nouns; never nil, so that an empty list is written as [].
+func all[R row, D any](t *tx, noun func(R) (D, error), order, where string, args ...any) ([]D, error) {
+	rs, err := list[R](t, order, where, args...)
 	if err != nil {
 		return nil, err
 	}
 	ds := make([]D, len(rs))
 	for i, r := range rs {
-		if ds[i], err = f(r); err != nil {
+		if ds[i], err = noun(r); err != nil {
 			return nil, err
 		}
 	}
@@ -107,10 +119,10 @@ func (t *tx) exec(sql string, args ...any) (int64, error) {
 	return res.RowsAffected, fail(res.Error)
 }
 
-// needed refuses a zero identifier before it reaches a statement.
-func needed[T ~string](ids ...T) error {
+// needed refuses zero identifiers before they reach a statement.
+func needed(ids ...any) error {
 	for _, id := range ids {
-		if id == "" {
+		if reflect.ValueOf(id).IsZero() {
 			e := domain.Errf(domain.Invalid, "An identifier is missing.")
 			e.Err = fmt.Errorf("store: zero %T", id)
 			return e
