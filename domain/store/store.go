@@ -38,6 +38,8 @@ type Store struct {
 	postgres    bool
 }
 
+var _ domain.Store = (*Store)(nil)
+
 // Open connects, brings the schema up to date and returns the store. A schema
 // that is newer than this program is refused in one sentence.
 func Open(ctx context.Context, c Config) (*Store, error) {

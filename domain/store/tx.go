@@ -57,9 +57,15 @@ func one[R row, D any](t *tx, noun func(R) (D, error), where string, args ...any
 	return noun(r)
 }
 
-// all is list as nouns; never nil, so that an empty list is written as [].
+// all is list as nouns.
 func all[R row, D any](t *tx, noun func(R) (D, error), order, where string, args ...any) ([]D, error) {
 	rs, err := list[R](t, order, where, args...)
+	return mapped(rs, err, noun)
+}
+
+// mapped converts rows to nouns; never nil, so that an empty list is written
+// as [].
+func mapped[R, D any](rs []R, err error, noun func(R) (D, error)) ([]D, error) {
 	if err != nil {
 		return nil, err
 	}
