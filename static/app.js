@@ -358,5 +358,10 @@ document.addEventListener("keydown", (e) => {
   }
 });
 
+// On a narrow screen the navigation is one scrolling line: show where we are.
+const here = document.querySelector(".side [aria-current]");
+const strip = here?.closest(".side");
+if (strip && strip.scrollWidth > strip.clientWidth) strip.scrollLeft = here.offsetLeft - strip.clientWidth / 3;
+
 // A refused form comes back: its summary is what to read first.
 document.getElementById("errors")?.focus();

@@ -184,7 +184,7 @@ func gallery() templ.Component {
 				{Time: at("Tue 24 Nov 14:06"), Title: "Running, try 1", Text: "on gpu-01", Tone: ui.Info, Now: true}}))),
 		in(ui.Panel{ID: "pool-panel", Title: "The pool", Wide: true}.Show(), galleryHeat()),
 		galleryTables(), galleryCharts(),
-		row("split", in(ui.Panel{ID: "form", Title: "New job"}.Show(), galleryForm()), row("stack sticky", quote.Show(), ui.Quote{ID: "q-refused", Refused: "Up to 411.84 EUR with what is used and reserved; the cap is 400.00 EUR."}.Show(), in(ui.Panel{ID: "facts", Title: "Facts"}.Show(), ui.Facts(facts)))),
+		row("split", in(ui.Panel{ID: "form", Title: "New job"}.Show(), galleryForm()), row("stack sticky", quote.Show(), in(ui.Panel{ID: "facts", Title: "Facts"}.Show(), ui.Facts(facts)))),
 		in(ui.Panel{ID: "acts", Title: "Acts"}.Show(), row("row", confirm.Show(), ui.PostButton{Action: "/extend", Nonce: "n4", Button: ui.Button{Label: "Extend"}}.Show(), ui.LinkButton("Quiet", "#", "quiet", "")), ui.Code("Command", "gpupool job run --class h100-80g --gpus 8 -- python train.py"), ui.Log("Log of try 1", "", "step 100 loss 2.31\nstep 200 loss 2.11\n微调 checkpoint written\n")),
 		ui.Notice{Tone: ui.Bad, Title: "Stripe is not reachable.", Text: "Payments are taken later; jobs go on."}.Show(),
 		ui.Notice{Tone: ui.Warn, Text: "Maintenance on Saturday 08:00 to 10:00.", Link: ui.Link{Label: "Details", Href: "#"}}.Show(),

@@ -73,7 +73,7 @@ type scale struct {
 func (c Chart) scale() scale {
 	s := scale{c, c.ceiling(), 40}
 	for _, t := range s.yTicks() {
-		s.left = max(s.left, 14+8*float64(utf8.RuneCountInString(t.label)))
+		s.left = max(s.left, 16+10*float64(utf8.RuneCountInString(t.label)))
 	}
 	return s
 }
