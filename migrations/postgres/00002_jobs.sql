@@ -267,43 +267,31 @@ CREATE TABLE nonces (
 CREATE INDEX nonces_at ON nonces (at);
 
 -- Nothing final is ever edited, not even by hand.
--- +goose StatementBegin
-CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION '% is append-only', TG_TABLE_NAME;
-END $$;
--- +goose StatementEnd
-CREATE TRIGGER segments_no_update BEFORE UPDATE ON segments FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER segments_no_delete BEFORE DELETE ON segments FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER segments_no_truncate BEFORE TRUNCATE ON segments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER covers_no_update BEFORE UPDATE ON covers FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER covers_no_delete BEFORE DELETE ON covers FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER covers_no_truncate BEFORE TRUNCATE ON covers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER audit_no_truncate BEFORE TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER invoice_states_no_update BEFORE UPDATE ON invoice_states FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER invoice_states_no_delete BEFORE DELETE ON invoice_states FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER invoice_states_no_truncate BEFORE TRUNCATE ON invoice_states FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER payments_no_update BEFORE UPDATE ON payments FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER payments_no_delete BEFORE DELETE ON payments FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER payments_no_truncate BEFORE TRUNCATE ON payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER invoices_no_delete BEFORE DELETE ON invoices FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER invoices_no_truncate BEFORE TRUNCATE ON invoices FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER segments_update BEFORE UPDATE ON segments FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER segments_delete BEFORE DELETE ON segments FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER segments_truncate BEFORE TRUNCATE ON segments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER covers_update BEFORE UPDATE ON covers FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER covers_delete BEFORE DELETE ON covers FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER covers_truncate BEFORE TRUNCATE ON covers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER audit_update BEFORE UPDATE ON audit FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER audit_delete BEFORE DELETE ON audit FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER audit_truncate BEFORE TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER invoice_states_update BEFORE UPDATE ON invoice_states FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER invoice_states_delete BEFORE DELETE ON invoice_states FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER invoice_states_truncate BEFORE TRUNCATE ON invoice_states FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER payments_update BEFORE UPDATE ON payments FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER payments_delete BEFORE DELETE ON payments FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER payments_truncate BEFORE TRUNCATE ON payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER invoices_delete BEFORE DELETE ON invoices FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER invoices_truncate BEFORE TRUNCATE ON invoices FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 -- An invoice may only become void, once.
--- +goose StatementBegin
-CREATE FUNCTION refuse_invoice_change() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION 'an issued invoice never changes';
-END $$;
--- +goose StatementEnd
-CREATE TRIGGER invoices_no_update BEFORE UPDATE ON invoices FOR EACH ROW
+CREATE TRIGGER invoices_update BEFORE UPDATE ON invoices FOR EACH ROW
 WHEN (NOT (OLD.live AND NOT NEW.live)
     OR (OLD.id, OLD.number, OLD.account_id, OLD.org_id, OLD.month, OLD.kind, OLD.from_seq, OLD.to_seq, OLD.net, OLD.tax, OLD.total,
         OLD.issued_at, OLD.due_at, OLD.hash, OLD.prev_hash, OLD.issuer, OLD.doc)
     IS DISTINCT FROM (NEW.id, NEW.number, NEW.account_id, NEW.org_id, NEW.month, NEW.kind, NEW.from_seq, NEW.to_seq, NEW.net, NEW.tax, NEW.total,
         NEW.issued_at, NEW.due_at, NEW.hash, NEW.prev_hash, NEW.issuer, NEW.doc))
-EXECUTE FUNCTION refuse_invoice_change();
+EXECUTE FUNCTION refuse_change();
 
 -- +goose Down
 DROP TABLE nonces;
@@ -321,5 +309,3 @@ DROP TABLE promises;
 DROP TABLE covers;
 DROP TABLE attempts;
 DROP TABLE jobs;
-DROP FUNCTION refuse_invoice_change();
-DROP FUNCTION refuse_change();

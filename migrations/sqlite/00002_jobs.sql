@@ -268,47 +268,47 @@ CREATE INDEX nonces_at ON nonces (at);
 
 -- Nothing final is ever edited, not even by hand.
 -- +goose StatementBegin
-CREATE TRIGGER segments_no_update BEFORE UPDATE ON segments BEGIN SELECT RAISE(ABORT, 'segments is append-only'); END;
+CREATE TRIGGER segments_update BEFORE UPDATE ON segments BEGIN SELECT RAISE(ABORT, 'segments is final and never changes'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
-CREATE TRIGGER segments_no_delete BEFORE DELETE ON segments BEGIN SELECT RAISE(ABORT, 'segments is append-only'); END;
+CREATE TRIGGER segments_delete BEFORE DELETE ON segments BEGIN SELECT RAISE(ABORT, 'segments is final and never changes'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
-CREATE TRIGGER covers_no_update BEFORE UPDATE ON covers BEGIN SELECT RAISE(ABORT, 'covers is append-only'); END;
+CREATE TRIGGER covers_update BEFORE UPDATE ON covers BEGIN SELECT RAISE(ABORT, 'covers is final and never changes'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
-CREATE TRIGGER covers_no_delete BEFORE DELETE ON covers BEGIN SELECT RAISE(ABORT, 'covers is append-only'); END;
+CREATE TRIGGER covers_delete BEFORE DELETE ON covers BEGIN SELECT RAISE(ABORT, 'covers is final and never changes'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
-CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'audit is append-only'); END;
+CREATE TRIGGER audit_update BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'audit is final and never changes'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
-CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'audit is append-only'); END;
+CREATE TRIGGER audit_delete BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'audit is final and never changes'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
-CREATE TRIGGER invoice_states_no_update BEFORE UPDATE ON invoice_states BEGIN SELECT RAISE(ABORT, 'invoice_states is append-only'); END;
+CREATE TRIGGER invoice_states_update BEFORE UPDATE ON invoice_states BEGIN SELECT RAISE(ABORT, 'invoice_states is final and never changes'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
-CREATE TRIGGER invoice_states_no_delete BEFORE DELETE ON invoice_states BEGIN SELECT RAISE(ABORT, 'invoice_states is append-only'); END;
+CREATE TRIGGER invoice_states_delete BEFORE DELETE ON invoice_states BEGIN SELECT RAISE(ABORT, 'invoice_states is final and never changes'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
-CREATE TRIGGER payments_no_update BEFORE UPDATE ON payments BEGIN SELECT RAISE(ABORT, 'payments is append-only'); END;
+CREATE TRIGGER payments_update BEFORE UPDATE ON payments BEGIN SELECT RAISE(ABORT, 'payments is final and never changes'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
-CREATE TRIGGER payments_no_delete BEFORE DELETE ON payments BEGIN SELECT RAISE(ABORT, 'payments is append-only'); END;
+CREATE TRIGGER payments_delete BEFORE DELETE ON payments BEGIN SELECT RAISE(ABORT, 'payments is final and never changes'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
-CREATE TRIGGER invoices_no_delete BEFORE DELETE ON invoices BEGIN SELECT RAISE(ABORT, 'invoices is append-only'); END;
+CREATE TRIGGER invoices_delete BEFORE DELETE ON invoices BEGIN SELECT RAISE(ABORT, 'invoices is final and never changes'); END;
 -- +goose StatementEnd
 -- An invoice may only become void, once.
 -- +goose StatementBegin
-CREATE TRIGGER invoices_no_update BEFORE UPDATE ON invoices
+CREATE TRIGGER invoices_update BEFORE UPDATE ON invoices
 WHEN NOT (OLD.live AND NOT NEW.live)
     OR (OLD.id, OLD.number, OLD.account_id, OLD.org_id, OLD.month, OLD.kind, OLD.from_seq, OLD.to_seq, OLD.net, OLD.tax, OLD.total,
         OLD.issued_at, OLD.due_at, OLD.hash, OLD.prev_hash, OLD.issuer, OLD.doc)
     IS NOT (NEW.id, NEW.number, NEW.account_id, NEW.org_id, NEW.month, NEW.kind, NEW.from_seq, NEW.to_seq, NEW.net, NEW.tax, NEW.total,
         NEW.issued_at, NEW.due_at, NEW.hash, NEW.prev_hash, NEW.issuer, NEW.doc)
-BEGIN SELECT RAISE(ABORT, 'an issued invoice never changes'); END;
+BEGIN SELECT RAISE(ABORT, 'invoices is final and never changes'); END;
 -- +goose StatementEnd
 
 -- +goose Down
