@@ -16,7 +16,7 @@ const (
 	Start      Kind = "start"   // the first fee in advance, prorated
 	Regular    Kind = "regular" // a month's use and fee
 	Adjustment Kind = "adjustment"
-	CreditNote Kind = "credit_note"
+	CreditNote Kind = "credit"
 )
 
 // Treatment is how tax applies to a buyer.
@@ -25,8 +25,8 @@ type Treatment string
 const (
 	Standard      Treatment = "standard"
 	Exempt        Treatment = "exempt"
-	ReverseCharge Treatment = "reverse_charge"
-	OutsideScope  Treatment = "outside_scope" // supplied outside the tax area
+	ReverseCharge Treatment = "reverse"
+	OutsideScope  Treatment = "outside" // supplied outside the tax area
 )
 
 // TaxProfile of a billing account. Rate counts with Standard only; the others

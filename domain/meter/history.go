@@ -38,11 +38,11 @@ type PriceWindow struct {
 
 // TimeOfDay is a daily window in minutes after midnight of the billing zone,
 // [From, To). To <= From wraps over midnight: {22*60, 6*60} is 22:00 to 06:00.
-// The zero value is the whole day.
+// The zero value and {0, 24*60} are the whole day.
 type TimeOfDay struct{ From, To int }
 
 // WholeDay tells whether the window does not restrict anything.
-func (d TimeOfDay) WholeDay() bool { return d == TimeOfDay{} }
+func (d TimeOfDay) WholeDay() bool { return d.From == 0 && d.To%(24*60) == 0 }
 
 // PlanWindow says which plan version the organisation had.
 type PlanWindow struct {
