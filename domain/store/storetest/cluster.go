@@ -88,7 +88,7 @@ func postgresPrograms() (string, error) {
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
-		return "", fmt.Errorf("%s is not set and this machine has no initdb", DatabaseEnv)
+		return "", fmt.Errorf("%w: %s is not set and this machine has no initdb", errNoServer, DatabaseEnv)
 	}
 	return filepath.Dir(found[len(found)-1]), nil
 }
@@ -105,5 +105,5 @@ func unprivileged() (*syscall.Credential, error) {
 			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 		}
 	}
-	return nil, errors.New("no unprivileged user to run it as")
+	return nil, fmt.Errorf("%w: no unprivileged user to run it as", errNoServer)
 }
