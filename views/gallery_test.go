@@ -186,6 +186,8 @@ func gallery() templ.Component {
 		galleryTables(), galleryCharts(),
 		row("split", in(ui.Panel{ID: "form", Title: "New job"}.Show(), galleryForm()), row("stack sticky", quote.Show(), in(ui.Panel{ID: "facts", Title: "Facts"}.Show(), ui.Facts(facts)))),
 		in(ui.Panel{ID: "acts", Title: "Acts"}.Show(), row("row", confirm.Show(), ui.PostButton{Action: "/extend", Nonce: "n4", Button: ui.Button{Label: "Extend"}}.Show(), ui.LinkButton("Quiet", "#", "quiet", "")), ui.Code("Command", "gpupool job run --class h100-80g --gpus 8 -- python train.py"), ui.Log("Log of try 1", "", "step 100 loss 2.31\nstep 200 loss 2.11\n微调 checkpoint written\n")),
+		ui.Cards([]ui.Card{{Title: "Helixbay takes back four H100", Text: "One is free, three come back with ten minutes' notice; the borrower writes a checkpoint.", Who: "Sign in as Noor de Wit", Action: "/demo/signin", Nonce: "n5", Fields: []ui.Value{{Name: "as", Value: "noor"}}, Tone: ui.Warn}, {Title: "The cap is reached", Text: "411.84 EUR would be over 400.00; as spot it fits.", Who: "Sign in as Chen Yu", Action: "/demo/signin", Nonce: "n6", Tone: ui.Bad}, {Title: "Five-minute tour", Text: "Submit, wait, run, pay.", Href: "/tour"}}),
+		in(ui.Panel{ID: "setup", Title: "Pool is being set up"}.Show(), ui.Checklist([]ui.Step{{Title: "Operator code", Done: true}, {Title: "GPU types", Text: "What can be bought.", Link: ui.Link{Label: "Add one", Href: "/op/classes"}}, {Title: "First member"}})),
 		ui.Notice{Tone: ui.Bad, Title: "Stripe is not reachable.", Text: "Payments are taken later; jobs go on."}.Show(),
 		ui.Notice{Tone: ui.Warn, Text: "Maintenance on Saturday 08:00 to 10:00.", Link: ui.Link{Label: "Details", Href: "#"}}.Show(),
 		ui.Notice{Tone: ui.Info, Text: "New prices from 1 December."}.Show(),
@@ -210,7 +212,7 @@ func render(t *testing.T, c templ.Component) (*goquery.Document, []byte) {
 func TestGalleryShowsEveryComponent(t *testing.T) {
 	t.Parallel()
 	doc, html := render(t, gallery())
-	for _, part := range []string{"header.top", "nav.side", "aside.demo", "footer.bottom", "nav.crumbs", "nav.tabs", "dl.stats", ".quota", "ol.timeline", "figure.heat", "figure.chart", "section.table", "div.empty", "#errors", "fieldset", "select optgroup", "textarea", "section.quote", "confirm-dialog", "copy-button", "log-tail", "live-feed", "dl.facts", ".notice", ".badge"} {
+	for _, part := range []string{"header.top", "nav.side", "aside.demo", "footer.bottom", "nav.crumbs", "nav.tabs", "dl.stats", ".quota", "ol.timeline", "figure.heat", "figure.chart", "section.table", "div.empty", "#errors", "fieldset", "select optgroup", "textarea", "section.quote", "ul.cards form", "ol.checklist", "confirm-dialog", "copy-button", "log-tail", "live-feed", "dl.facts", ".notice", ".badge"} {
 		if doc.Find(part).Length() == 0 {
 			t.Errorf("the gallery has no %s", part)
 		}

@@ -10,7 +10,7 @@ var uses = map[string]use{
 	"spot": {"S", "spot"},
 	"free": {"F", "free"},
 	"out":  {"X", "out of service"},
-	"back": {"B", "being freed"},
+	"back": {"R", "being freed"},
 }
 
 // useOrder is the order of legends and tables.
