@@ -201,6 +201,9 @@ type AttemptTx interface {
 	UpdateAttempt(a Attempt) error
 	InsertCover(c CoverRow) error
 	Covers(a pool.AttemptID) ([]CoverRow, error) // by From
+	// LiveCovers are the rows of all attempts that have not ended, of one
+	// member or of all with "", by From.
+	LiveCovers(org pool.OrgID) ([]CoverRow, error)
 	OpenPromises() ([]Promise, error)
 	InsertPromise(p Promise) error
 	UpdatePromise(p Promise) error

@@ -1,0 +1,427 @@
+package domain
+
+import (
+	"strings"
+
+	"gpupool/domain/money"
+	"gpupool/domain/pool"
+	"gpupool/domain/quota"
+	"gpupool/domain/rating"
+)
+
+// view is a snapshot with what applying a plan needs beside it.
+type view struct {
+	snap  quota.Snapshot
+	terms Terms
+	now   pool.Instant
+}
+
+// snapshot reads everything a decision depends on. The number of statements
+// does not grow with the number of jobs.
+func snapshot(tx Tx) (view, error) {
+	v := view{now: tx.Now()}
+	var err error
+	if v.terms, err = LoadTerms(tx, ""); err != nil {
+		return v, err
+	}
+	st := v.terms.Settings
+	v.snap.Policy = quota.Policy{FairReclaim: st.Fair, AdmissionPaused: st.Paused, Notice: st.Notice,
+		DrainLimit: st.Notice + st.SetupGrace, HalfLife: halfLife, ReserveAfter: reserveAfter}
+	if v.snap.Version, err = tx.Version(); err != nil {
+		return v, err
+	}
+	for _, step := range []func(Tx) error{v.hardware, v.members, v.work, v.budgets} {
+		if err := step(tx); err != nil {
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+func (v *view) hardware(tx Tx) error {
+	classes, err := tx.Classes()
+	if err != nil {
+		return err
+	}
+	for _, c := range classes {
+		v.snap.Classes = append(v.snap.Classes, quota.Class{ID: c.ID, MinRun: minimumRun})
+	}
+	nodes, err := tx.Nodes()
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		if n.Class == "" {
+			continue
+		}
+		q := quota.Node{ID: n.ID, Class: n.Class, Site: n.Site, Contributor: n.Contributor, GPUs: n.GPUs, Foreign: n.Foreign}
+		switch {
+		case n.State == NodeDown:
+			q.State = quota.Down
+		case n.State == NodeDraining || n.Cordoned:
+			q.State = quota.Draining
+		default:
+			q.State = quota.Ready
+		}
+		v.snap.Nodes = append(v.snap.Nodes, q)
+	}
+	return nil
+}
+
+func (v *view) members(tx Tx) error {
+	orgs, err := tx.Orgs()
+	if err != nil {
+		return err
+	}
+	for _, o := range orgs {
+		q := quota.Org{ID: o.ID, Weight: 1, Paused: strings.Join(o.Pauses, ", ")}
+		sub, ok := v.terms.Subscription(o.ID, v.now)
+		q.NoSubscription = !ok
+		if ok && len(sub.Pauses) > 0 {
+			q.Paused = strings.Join(append(o.Pauses, sub.Pauses...), ", ")
+		}
+		for _, c := range v.terms.Quota(o.ID, v.now) {
+			borrow, lend := c.Borrow, c.Lend
+			q.Quotas = append(q.Quotas, quota.Quota{Class: c.Class, Nominal: c.Nominal, BorrowLimit: &borrow, LendLimit: &lend})
+		}
+		v.snap.Orgs = append(v.snap.Orgs, q)
+	}
+	projects, err := tx.AllProjects()
+	if err != nil {
+		return err
+	}
+	for _, p := range projects {
+		pauses := p.Pauses
+		if p.Archived {
+			pauses = append(pauses, "archived")
+		}
+		v.snap.Projects = append(v.snap.Projects, quota.Project{ID: p.ID, Org: p.Org, Paused: strings.Join(pauses, ", "),
+			Sites: p.Sites, OwnNodesOnly: p.Nodes == "own", NoSharedNode: p.Nodes == "unshared"})
+	}
+	return nil
+}
+
+func (v *view) work(tx Tx) error {
+	attempts, err := tx.LiveAttempts()
+	if err != nil {
+		return err
+	}
+	for _, a := range attempts {
+		v.snap.Running = append(v.snap.Running, quota.Attempt{ID: a.ID, Org: a.Org, Project: a.Project, User: a.User, Class: a.Class,
+			Placement: toQuota(a.Placement), Tier: a.Tier, Priority: a.Priority, Started: a.AdmittedAt, MaxEnd: a.MaxEnd,
+			MinRunUntil: a.AdmittedAt.Add(minimumRun), Split: a.Split,
+			Stopping: a.StopSent != 0 || a.StopAt != 0 && a.StopReason != EndTakenBack,
+			Charges:  v.terms.charges(a.Org, a.Project, a.Tier, []pool.ClassID{a.Class}, pool.Interval{Start: v.now, End: a.MaxEnd})})
+	}
+	jobs, err := tx.LiveJobs()
+	if err != nil {
+		return err
+	}
+	live := map[pool.JobID]bool{}
+	for _, j := range jobs {
+		live[j.ID] = true
+	}
+	used, err := usedByWaiting(tx, jobs)
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		if j.State == JobWaiting && j.StopAsked == 0 {
+			v.snap.Pending = append(v.snap.Pending, v.pending(j, used[j.ID], live))
+		}
+	}
+	promises, err := tx.OpenPromises()
+	if err != nil {
+		return err
+	}
+	sent := map[pool.AttemptID]bool{}
+	for _, a := range attempts {
+		sent[a.ID] = a.StopSent != 0
+	}
+	for _, p := range promises {
+		q := quota.Promise{Job: p.Job, Class: p.Class, Placement: toQuota(p.Placement), Victims: p.Victims, StopAt: p.StopAt, Rule: quota.Rule(p.Rule)}
+		for _, a := range p.Victims {
+			q.Sent = q.Sent || sent[a]
+		}
+		v.snap.Promises = append(v.snap.Promises, q)
+	}
+	return nil
+}
+
+// pending is a job as the engine sees it. used is what its earlier attempts
+// were charged for: the maximum run time is over all attempts.
+func (v *view) pending(j Job, used pool.GPUMillis, live map[pool.JobID]bool) quota.Job {
+	left := remaining(j, used)
+	q := quota.Job{ID: j.ID, Org: j.Org, Project: j.Project, User: j.User, Classes: j.Classes, Nodes: j.Nodes, GPUs: j.GPUsPerNode,
+		Tier: j.Tier, Priority: j.Priority, Submitted: j.SubmittedAt, MaxRun: left, NotBefore: j.NotBefore,
+		Charges: v.terms.charges(j.Org, j.Project, j.Tier, j.Classes, pool.Interval{Start: v.now, End: v.now.Add(v.terms.Settings.LongestMaxRun)})}
+	if j.DependsOn != "" && live[j.DependsOn] {
+		q.DependsOn = []pool.JobID{j.DependsOn}
+	}
+	return q
+}
+
+func toQuota(p []NodeGPUs) []quota.NodeGPUs {
+	out := make([]quota.NodeGPUs, len(p))
+	for i, x := range p {
+		out[i] = quota.NodeGPUs(x)
+	}
+	return out
+}
+
+func fromQuota(p []quota.NodeGPUs) []NodeGPUs {
+	out := make([]NodeGPUs, len(p))
+	for i, x := range p {
+		out[i] = NodeGPUs(x)
+	}
+	return out
+}
+
+func capBudget(org pool.OrgID) quota.BudgetID       { return quota.BudgetID("cap:" + org) }
+func projectBudget(p pool.ProjectID) quota.BudgetID { return quota.BudgetID("project:" + p) }
+func orderBudget(a pool.AccountID) quota.BudgetID   { return quota.BudgetID("order:" + a) }
+
+// charges says against which budgets a job counts, at the dearest price that
+// it can fall to in span.
+func (t Terms) charges(org pool.OrgID, p pool.ProjectID, tier pool.Tier, classes []pool.ClassID, span pool.Interval) []quota.Charge {
+	var out []quota.Charge
+	account := t.AccountOf(p, span.Start)
+	for _, c := range classes {
+		price, _ := t.Dearest(c, span, coversOf(tier)...)
+		out = append(out,
+			quota.Charge{Budget: capBudget(org), Class: c, Price: price, Included: tier == pool.Guaranteed},
+			quota.Charge{Budget: projectBudget(p), Class: c, Price: price},
+			quota.Charge{Budget: orderBudget(account), Class: c, Price: price, Included: tier == pool.Guaranteed})
+	}
+	return out
+}
+
+// coversOf a tier: what work of it can be charged as.
+func coversOf(t pool.Tier) []pool.Cover {
+	switch t {
+	case pool.Guaranteed:
+		return []pool.Cover{pool.Own}
+	case pool.Burst:
+		return []pool.Cover{pool.Own, pool.Loan}
+	default:
+		return []pool.Cover{pool.SpotCover}
+	}
+}
+
+// budgets reads caps, project budgets and purchase orders, with what is spent
+// of each in the month of now.
+func (v *view) budgets(tx Tx) error {
+	month := pool.MonthOf(v.now, v.terms.Zone)
+	bounds := month.Bounds(v.terms.Zone)
+	limited := map[pool.OrgID]bool{}
+	for _, o := range v.snap.Orgs {
+		if c, ok := v.terms.Cap(o.ID, v.now); ok && c.Mode != CapNotify {
+			limited[o.ID] = true
+		}
+	}
+	projects, err := tx.AllProjects()
+	if err != nil {
+		return err
+	}
+	budgeted := map[pool.ProjectID]Project{}
+	for _, p := range projects {
+		if p.Budget != nil {
+			budgeted[p.ID] = p
+		}
+	}
+	orders, err := tx.AllOrders()
+	if err != nil {
+		return err
+	}
+	if len(limited)+len(budgeted)+len(orders) == 0 {
+		return nil
+	}
+	rows, err := tx.Usage(SegmentFilter{From: bounds.Start, To: bounds.End}, UsageGroup{Project: true, Account: true, Org: true})
+	if err != nil {
+		return err
+	}
+	live, err := openUse(tx, v.terms, "", bounds)
+	if err != nil {
+		return err
+	}
+	m := spending{view: v, bounds: bounds, rows: rows, live: live}
+	if err := m.caps(limited); err != nil {
+		return err
+	}
+	if err := m.projects(tx, budgeted); err != nil {
+		return err
+	}
+	return m.orders(tx, orders)
+}
+
+// spending is the use of the month while budgets are computed from it.
+type spending struct {
+	*view
+	bounds pool.Interval
+	rows   []UsageRow
+	live   []Segment
+}
+
+// of selects stored and live use.
+func (m spending) of(row func(UsageRow) bool, seg func(Segment) bool) []rating.Total {
+	var rows []UsageRow
+	for _, r := range m.rows {
+		if row(r) {
+			rows = append(rows, r)
+		}
+	}
+	var live []Segment
+	for _, s := range m.live {
+		if seg(s) {
+			live = append(live, s)
+		}
+	}
+	return totalsOf(rows, live)
+}
+
+func (m spending) caps(limited map[pool.OrgID]bool) error {
+	for _, o := range m.snap.Orgs {
+		if !limited[o.ID] {
+			continue
+		}
+		c, _ := m.terms.Cap(o.ID, m.now)
+		lines, included, err := m.rate(o.ID)
+		if err != nil {
+			return err
+		}
+		spent, err := rating.Charges(lines)
+		if err != nil {
+			return err
+		}
+		m.snap.Budgets = append(m.snap.Budgets, quota.Budget{ID: capBudget(o.ID), Kind: pool.Cap, Ref: string(o.ID),
+			Limit: *c.Amount, Spent: spent, Period: m.bounds, Included: included})
+	}
+	return nil
+}
+
+// rate prices an organisation's month so far, and tells what is left of its
+// included hours.
+func (m spending) rate(org pool.OrgID) ([]rating.Line, []quota.Included, error) {
+	plans := m.terms.PlanWindows(org)
+	lines, err := rating.Rate(rating.Input{Period: m.bounds, Plans: plans, Prices: m.terms.Prices(),
+		Totals: m.of(func(r UsageRow) bool { return r.Org == org }, func(s Segment) bool { return s.Org == org })})
+	if err != nil {
+		return nil, nil, err
+	}
+	left := map[pool.ClassID]pool.GPUMillis{}
+	for _, w := range plans {
+		for c, n := range w.Included {
+			if part := w.Valid.Intersect(m.bounds); !part.Empty() {
+				left[c] += money.Portion(n, part.Millis(), m.bounds.Millis())
+			}
+		}
+	}
+	for _, l := range lines {
+		if l.Kind == rating.Included {
+			left[l.Class] -= l.Quantity
+		}
+	}
+	var included []quota.Included
+	for _, c := range m.snap.Classes {
+		if left[c.ID] > 0 {
+			included = append(included, quota.Included{Class: c.ID, Left: left[c.ID]})
+		}
+	}
+	return lines, included, nil
+}
+
+func (m spending) projects(tx Tx, budgeted map[pool.ProjectID]Project) error {
+	prices := map[pool.PriceRowID]money.Price{}
+	for _, r := range m.terms.Prices() {
+		prices[r.ID] = r.Price
+	}
+	for _, q := range m.snap.Projects {
+		p, ok := budgeted[q.ID]
+		if !ok {
+			continue
+		}
+		totals := m.of(func(r UsageRow) bool { return r.Project == p.ID }, func(s Segment) bool { return s.Project == p.ID })
+		period := m.bounds
+		if p.BudgetPeriod == "total" {
+			period = pool.Interval{Start: p.CreatedAt, End: pool.Never}
+			rows, err := tx.Usage(SegmentFilter{Project: p.ID, Org: p.Org}, UsageGroup{Project: true})
+			if err != nil {
+				return err
+			}
+			var live []Segment
+			for _, s := range m.live {
+				if s.Project == p.ID {
+					live = append(live, s)
+				}
+			}
+			totals = totalsOf(rows, live)
+		}
+		m.snap.Budgets = append(m.snap.Budgets, quota.Budget{ID: projectBudget(p.ID), Kind: pool.Budget, Ref: p.Name,
+			Limit: money.Amount(*p.Budget), Spent: listValue(totals, prices), Period: period})
+	}
+	return nil
+}
+
+// orders: an account whose purchase orders in force all stop at zero has what
+// is left of them; invoiced money and the open month's charges use them up.
+func (m spending) orders(tx Tx, orders []PurchaseOrder) error {
+	by := map[pool.AccountID][]PurchaseOrder{}
+	for _, o := range orders {
+		by[o.Account] = append(by[o.Account], o)
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	accounts, err := tx.Accounts("")
+	if err != nil {
+		return err
+	}
+	invoices, err := tx.Invoices("")
+	if err != nil {
+		return err
+	}
+	states, err := tx.CurrentStates("")
+	if err != nil {
+		return err
+	}
+	for _, a := range accounts {
+		limit, number, from, limited := orderLimit(by[a.ID], m.now)
+		if !limited {
+			continue
+		}
+		lines, included, err := m.rate(a.Org)
+		if err != nil {
+			return err
+		}
+		spent, err := rating.Charges(rating.For(a.ID, lines))
+		if err != nil {
+			return err
+		}
+		for _, i := range invoices {
+			if i.Account == a.ID && i.IssuedAt >= from && states[i.ID] != "void" {
+				spent += i.Net
+			}
+		}
+		m.snap.Budgets = append(m.snap.Budgets, quota.Budget{ID: orderBudget(a.ID), Kind: pool.OrderExhausted, Ref: number,
+			Limit: limit, Spent: spent, Period: m.bounds, Included: included})
+	}
+	return nil
+}
+
+// orderLimit sums the orders in force. An account without one, or with one
+// that goes on without an order at zero, is not limited.
+func orderLimit(orders []PurchaseOrder, now pool.Instant) (limit money.Amount, number string, from pool.Instant, limited bool) {
+	from = pool.Never
+	for _, o := range orders {
+		if now < o.From || now >= o.To {
+			continue
+		}
+		if o.AtZero == "without" {
+			return 0, "", 0, false
+		}
+		limit, limited = limit+o.Amount, true
+		from = min(from, o.From)
+		number = strings.TrimPrefix(number+", "+o.Number, ", ")
+	}
+	return limit, number, from, limited
+}

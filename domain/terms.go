@@ -1,0 +1,270 @@
+package domain
+
+import (
+	"time"
+
+	"gpupool/domain/meter"
+	"gpupool/domain/money"
+	"gpupool/domain/pool"
+	"gpupool/domain/rating"
+)
+
+// Terms is everything dated that decides money and quota, loaded once in a
+// transaction for one organisation or, with "", for all.
+type Terms struct {
+	Settings      Settings
+	Zone          *time.Location
+	Lists         []PriceList // published, by From
+	Versions      map[pool.PlanVersionID]PlanVersion
+	Subscriptions []Subscription // by Start
+	Limits        []Limit
+	Caps          []SpendingCap
+	Contributions []Contribution
+	Assigned      []AccountOfProject
+}
+
+// LoadTerms reads them.
+func LoadTerms(tx Tx, org pool.OrgID) (Terms, error) {
+	t := Terms{Versions: map[pool.PlanVersionID]PlanVersion{}}
+	var err error
+	if t.Settings, err = tx.Settings(); err != nil {
+		return t, err
+	}
+	t.Zone = t.Settings.Location()
+	lists, err := tx.PriceLists()
+	if err != nil {
+		return t, err
+	}
+	for _, l := range lists {
+		if l.PublishedAt != 0 {
+			t.Lists = append(t.Lists, l)
+		}
+	}
+	versions, err := tx.PlanVersions()
+	if err != nil {
+		return t, err
+	}
+	for _, v := range versions {
+		t.Versions[v.ID] = v
+	}
+	if t.Subscriptions, err = tx.Subscriptions(org); err != nil {
+		return t, err
+	}
+	if t.Limits, err = tx.Limits(org); err != nil {
+		return t, err
+	}
+	if t.Caps, err = tx.Caps(org); err != nil {
+		return t, err
+	}
+	if t.Contributions, err = tx.Contributions(); err != nil {
+		return t, err
+	}
+	t.Assigned, err = tx.ProjectAccounts("")
+	return t, err
+}
+
+// validity of list i: from its From to the next list's.
+func (t Terms) validity(i int) pool.Interval {
+	v := pool.Interval{Start: t.Lists[i].From, End: pool.Never}
+	if i+1 < len(t.Lists) {
+		v.End = t.Lists[i+1].From
+	}
+	return v
+}
+
+// Prices are the rows of all published lists with when they apply.
+func (t Terms) Prices() []rating.PriceRow {
+	var out []rating.PriceRow
+	for i, l := range t.Lists {
+		for _, r := range l.Rows {
+			out = append(out, rating.PriceRow{
+				PriceWindow: meter.PriceWindow{ID: r.ID, Class: r.Class, Cover: r.Cover, Valid: t.validity(i), Daily: r.Daily()},
+				List:        l.ID, Price: r.Price, LenderShare: money.BasisPoints(r.LenderShare),
+			})
+		}
+	}
+	return out
+}
+
+// Daily is the row's time of day as the meter reads it.
+func (r PriceRow) Daily() meter.TimeOfDay {
+	if r.FromMinute == 0 && r.ToMinute == 1440 {
+		return meter.TimeOfDay{}
+	}
+	return meter.TimeOfDay{From: r.FromMinute, To: r.ToMinute % 1440}
+}
+
+// Dearest is the highest price of the class over the covers, among the lists
+// that are in force at some time in span; false when there is none for one
+// of the covers.
+func (t Terms) Dearest(class pool.ClassID, span pool.Interval, covers ...pool.Cover) (money.Price, bool) {
+	var top money.Price
+	found := map[pool.Cover]bool{}
+	for i, l := range t.Lists {
+		if !t.validity(i).Overlaps(span) {
+			continue
+		}
+		for _, r := range l.Rows {
+			for _, c := range covers {
+				if r.Class == class && r.Cover == c {
+					found[c] = true
+					top = max(top, r.Price)
+				}
+			}
+		}
+	}
+	return top, len(found) == len(covers)
+}
+
+// At is the price of class and cover at an instant.
+func (t Terms) At(class pool.ClassID, cover pool.Cover, at pool.Instant) (PriceRow, bool) {
+	local := at.In(t.Zone)
+	minute := local.Hour()*60 + local.Minute()
+	var best PriceRow
+	ok := false
+	for i, l := range t.Lists {
+		if !t.validity(i).Contains(at) {
+			continue
+		}
+		for _, r := range l.Rows {
+			if r.Class == class && r.Cover == cover && r.applies(minute) && (!ok || !r.Daily().WholeDay()) {
+				best, ok = r, true
+			}
+		}
+	}
+	return best, ok
+}
+
+func (r PriceRow) applies(minute int) bool {
+	d := r.Daily()
+	switch {
+	case d.WholeDay():
+		return true
+	case d.From < d.To:
+		return d.From <= minute && minute < d.To
+	default:
+		return minute >= d.From || minute < d.To
+	}
+}
+
+// Subscription in force for the organisation at an instant.
+func (t Terms) Subscription(org pool.OrgID, at pool.Instant) (Subscription, bool) {
+	for _, s := range t.Subscriptions {
+		if s.Org == org && s.Start <= at && at < s.End {
+			return s, true
+		}
+	}
+	return Subscription{}, false
+}
+
+// PlanWindows of the organisation, as rating reads them.
+func (t Terms) PlanWindows(org pool.OrgID) []rating.PlanWindow {
+	var out []rating.PlanWindow
+	for _, s := range t.Subscriptions {
+		if s.Org != org {
+			continue
+		}
+		v := t.Versions[s.Version]
+		w := rating.PlanWindow{Version: v.ID, Account: s.Account, Valid: pool.Interval{Start: s.Start, End: s.End},
+			Fee: v.Fee, Included: map[pool.ClassID]pool.GPUMillis{}}
+		for _, c := range v.Classes {
+			w.Included[c.Class] = c.Included
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// Assignments of a project, as the meter reads them.
+func (t Terms) Assignments(p pool.ProjectID) []meter.Assignment {
+	var out []meter.Assignment
+	for _, a := range t.Assigned {
+		if a.Project != p {
+			continue
+		}
+		if n := len(out); n > 0 {
+			out[n-1].Valid.End = a.From
+		}
+		out = append(out, meter.Assignment{Valid: pool.Interval{Start: a.From, End: pool.Never}, Project: p, Account: a.Account})
+	}
+	return out
+}
+
+// AccountOf is the billing account of a project at an instant, "" when none.
+func (t Terms) AccountOf(p pool.ProjectID, at pool.Instant) pool.AccountID {
+	var id pool.AccountID
+	for _, a := range t.Assigned {
+		if a.Project == p && a.From <= at {
+			id = a.Account
+		}
+	}
+	return id
+}
+
+// ClassQuota is what an organisation has of a class at an instant: the plan
+// version in force, its contributions, and the owner's dated choices.
+type ClassQuota struct {
+	Class       pool.ClassID
+	Nominal     int
+	Borrow      int
+	Lend        int
+	PlanBorrow  int
+	PlanLend    int
+	Included    pool.GPUMillis
+	Contributed int
+}
+
+// Quota of the organisation at an instant, by class in the plan's order.
+// Without a subscription only contributed quota is left.
+func (t Terms) Quota(org pool.OrgID, at pool.Instant) []ClassQuota {
+	var out []ClassQuota
+	of := func(class pool.ClassID) *ClassQuota {
+		for i := range out {
+			if out[i].Class == class {
+				return &out[i]
+			}
+		}
+		out = append(out, ClassQuota{Class: class})
+		return &out[len(out)-1]
+	}
+	if s, ok := t.Subscription(org, at); ok {
+		for _, c := range t.Versions[s.Version].Classes {
+			*of(c.Class) = ClassQuota{Class: c.Class, Nominal: c.Guaranteed, Borrow: c.BorrowLimit, Lend: c.LendLimit,
+				PlanBorrow: c.BorrowLimit, PlanLend: c.LendLimit, Included: c.Included}
+		}
+	}
+	for _, c := range t.Contributions {
+		if c.Org == org && c.Quota > 0 && c.From <= at && at < c.To {
+			q := of(c.Class)
+			q.Nominal += c.Quota
+			q.Lend += c.Quota
+			q.Contributed += c.Quota
+		}
+	}
+	for _, l := range t.Limits {
+		if l.Org != org || l.From > at {
+			continue
+		}
+		q := of(l.Class)
+		q.Borrow, q.Lend = q.PlanBorrow, q.PlanLend+q.Contributed
+		if l.Borrow != nil {
+			q.Borrow = min(*l.Borrow, q.PlanBorrow)
+		}
+		if l.Lend != nil {
+			q.Lend = min(*l.Lend, q.PlanLend+q.Contributed)
+		}
+	}
+	return out
+}
+
+// Cap of the organisation in force at an instant.
+func (t Terms) Cap(org pool.OrgID, at pool.Instant) (SpendingCap, bool) {
+	var c SpendingCap
+	ok := false
+	for _, x := range t.Caps {
+		if x.Org == org && x.From <= at {
+			c, ok = x, true
+		}
+	}
+	return c, ok && c.Amount != nil
+}
