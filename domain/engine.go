@@ -1,0 +1,283 @@
+package domain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gpupool/domain/pool"
+	"gpupool/domain/quota"
+)
+
+const (
+	minimumRun   = 10 * time.Minute // a borrower is protected this long
+	halfLife     = 7 * 24 * time.Hour
+	reserveAfter = 4 * time.Hour
+	leaseFor     = 20 * time.Second // wall time; renewed each cycle
+)
+
+var errStale = errors.New("the pool changed while the plan was made")
+
+// RunEngine makes one decision and applies it: the only place where jobs are
+// admitted. It decides outside any transaction and commits by comparing the
+// pool's version; a plan that came too late is thrown away and made again.
+// It reports whether anything was changed.
+func (s *Service) RunEngine(ctx context.Context) (bool, error) {
+	for try := 0; ; try++ {
+		changed, err := s.runEngineOnce(ctx)
+		if !errors.Is(err, errStale) || try == 4 {
+			return changed, err
+		}
+	}
+}
+
+func (s *Service) runEngineOnce(ctx context.Context) (bool, error) {
+	var v view
+	if err := s.store.View(ctx, func(tx Tx) (err error) { v, err = snapshot(tx); return err }); err != nil {
+		return false, fmt.Errorf("snapshot: %w", err)
+	}
+	plan := quota.Decide(v.snap, v.now)
+	for _, p := range plan.Problems {
+		s.log.Warn("the snapshot contradicts itself", "problem", p)
+	}
+	s.mu.Lock()
+	s.last = &Decision{At: v.now, Snapshot: v.snap, Plan: plan}
+	s.mu.Unlock()
+	a := applying{service: s, view: v, plan: plan}
+	err := s.store.Update(ctx, func(tx Tx) error {
+		a.orgs = map[pool.OrgID]bool{}
+		ok, err := tx.TakeLease("engine", s.holder, tx.Wall().Add(leaseFor))
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return Errf(Conflict, "Another portal process runs the engine.")
+		}
+		if plan.Changes() {
+			ok, err := tx.AdvanceVersion(v.snap.Version)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return errStale
+			}
+		}
+		return a.apply(tx)
+	})
+	if err != nil {
+		return false, err
+	}
+	for o := range a.orgs {
+		s.hub.Publish(string(o))
+	}
+	return plan.Changes(), nil
+}
+
+// applying is one plan on its way into the store.
+type applying struct {
+	service *Service
+	view
+	plan quota.Plan
+	orgs map[pool.OrgID]bool // touched
+}
+
+func (a *applying) apply(tx Tx) error {
+	promises, err := tx.OpenPromises()
+	if err != nil {
+		return err
+	}
+	for _, w := range a.plan.Withdrawn {
+		if err := a.withdraw(tx, promises, w); err != nil {
+			return err
+		}
+	}
+	for _, x := range a.plan.Admit {
+		if err := a.admit(tx, promises, x); err != nil {
+			return err
+		}
+	}
+	for _, c := range a.plan.Covers {
+		t, err := tx.Attempt(c.Attempt)
+		if err != nil {
+			return err
+		}
+		t.Split = c.Split
+		if err := tx.UpdateAttempt(t); err != nil {
+			return err
+		}
+		if err := tx.InsertCover(CoverRow{Attempt: t.ID, From: a.now, Split: c.Split}); err != nil {
+			return err
+		}
+		a.orgs[t.Org] = true
+	}
+	for _, p := range a.plan.Reclaim {
+		if err := a.reclaim(tx, p); err != nil {
+			return err
+		}
+	}
+	return a.explain(tx)
+}
+
+func (a *applying) admit(tx Tx, promises []Promise, x quota.Admission) error {
+	j, err := tx.JobByID(x.Job)
+	if err != nil {
+		return err
+	}
+	if j.State != JobWaiting || j.StopAsked != 0 {
+		return errStale
+	}
+	j.Attempts++
+	t := Attempt{ID: pool.AttemptID{Job: j.ID, N: j.Attempts}, Org: j.Org, Project: j.Project, User: j.User, Class: x.Class,
+		Placement: fromQuota(x.Placement), Tier: j.Tier, Priority: j.Priority, Split: x.Split, State: AttemptPlaced,
+		AdmittedAt: a.now, MaxEnd: x.MaxEnd}
+	if err := tx.InsertAttempt(t); err != nil {
+		return err
+	}
+	if err := tx.InsertCover(CoverRow{Attempt: t.ID, From: a.now, Split: x.Split}); err != nil {
+		return err
+	}
+	if err := enqueue(tx, "nomad.submit", "submit:"+t.ID.NomadID(), attemptWork{Attempt: t.ID, Org: t.Org}); err != nil {
+		return err
+	}
+	j.State, j.Reasons, j.Position, j.StartsBy = JobStarting, nil, 0, 0
+	a.orgs[j.Org] = true
+	for _, p := range promises {
+		if p.Job == j.ID && p.State == PromiseOpen {
+			p.State = PromiseKept
+			if err := tx.UpdatePromise(p); err != nil {
+				return err
+			}
+		}
+	}
+	return tx.UpdateJob(j)
+}
+
+func (a *applying) reclaim(tx Tx, p quota.Promise) error {
+	j, err := tx.JobByID(p.Job)
+	if err != nil {
+		return err
+	}
+	err = tx.InsertPromise(Promise{ID: a.service.newID("p-"), Job: p.Job, Class: p.Class, Placement: fromQuota(p.Placement),
+		Victims: p.Victims, Rule: string(p.Rule), MadeAt: a.now, StopAt: p.StopAt, State: PromiseOpen})
+	if err != nil {
+		return err
+	}
+	for _, id := range p.Victims {
+		t, err := tx.Attempt(id)
+		if err != nil {
+			return err
+		}
+		if t.StopAt != 0 {
+			continue // under notice already
+		}
+		t.State, t.NoticeAt, t.StopAt = AttemptStopping, a.now, p.StopAt
+		t.StopReason, t.StopDetail = EndTakenBack, string(j.Org)+" ("+string(p.Rule)+")"
+		if err := tx.UpdateAttempt(t); err != nil {
+			return err
+		}
+		v, err := tx.JobByID(id.Job)
+		if err != nil {
+			return err
+		}
+		v.State = JobStopping
+		if err := tx.UpdateJob(v); err != nil {
+			return err
+		}
+		a.orgs[v.Org] = true
+		w := attemptWork{Attempt: id, Org: t.Org, Signal: a.terms.Settings.Signal}
+		if err := enqueue(tx, "nomad.signal", fmt.Sprintf("signal:%s:%d", id.NomadID(), a.now), w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *applying) withdraw(tx Tx, promises []Promise, w quota.Withdrawal) error {
+	i := slices.IndexFunc(promises, func(p Promise) bool { return p.Job == w.Job && p.State == PromiseOpen })
+	if i < 0 {
+		return nil
+	}
+	p := &promises[i]
+	p.State = PromiseWithdrawn
+	if w.Why == quota.Overdue {
+		p.State = PromiseLapsed
+		a.service.log.Warn("a victim is not gone in time", "job", w.Job, "promise", p.ID)
+	}
+	if err := tx.UpdatePromise(*p); err != nil {
+		return err
+	}
+	for _, id := range w.Keep {
+		if err := a.keep(tx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep takes the notice back from a victim that no stop was sent to.
+func (a *applying) keep(tx Tx, id pool.AttemptID) error {
+	t, err := tx.Attempt(id)
+	if err != nil {
+		return err
+	}
+	if t.StopSent != 0 || t.StopReason != EndTakenBack || t.State == AttemptEnded {
+		return nil
+	}
+	t.NoticeAt, t.StopAt, t.StopReason, t.StopDetail = 0, 0, "", ""
+	j, err := tx.JobByID(id.Job)
+	if err != nil {
+		return err
+	}
+	if t.StartedAt != 0 {
+		t.State, j.State = AttemptRunning, JobRunning
+	} else {
+		t.State, j.State = AttemptPlaced, JobStarting
+	}
+	a.orgs[j.Org] = true
+	if err := tx.UpdateAttempt(t); err != nil {
+		return err
+	}
+	return tx.UpdateJob(j)
+}
+
+// explain stores why each waiting job waits, where that changed.
+func (a *applying) explain(tx Tx) error {
+	jobs, err := tx.LiveJobs()
+	if err != nil {
+		return err
+	}
+	by := map[pool.JobID]Job{}
+	for _, j := range jobs {
+		by[j.ID] = j
+	}
+	for _, w := range a.plan.Wait {
+		j, ok := by[w.Job]
+		if !ok || j.State != JobWaiting || j.Position == w.Position && slices.Equal(j.Reasons, w.Reasons) {
+			continue
+		}
+		if err := tx.SetReasons(j.ID, w.Reasons, w.Position, j.StartsBy); err != nil {
+			return err
+		}
+		a.orgs[j.Org] = true
+	}
+	return nil
+}
+
+// attemptWork is the payload of outbox rows for the cluster.
+type attemptWork struct {
+	Attempt pool.AttemptID `json:"attempt"`
+	Org     pool.OrgID     `json:"org"`
+	Signal  string         `json:"signal,omitempty"`
+}
+
+// enqueue stores work for the outbox under its key.
+func enqueue(tx Tx, kind, key string, payload any) error {
+	b, err := json.Marshal(payload)
+	if err != nil {
+		return err
+	}
+	return tx.InsertOutbox(OutboxRow{Kind: kind, Key: key, Payload: b, CreatedAt: tx.Now(), NextAt: tx.Wall()})
+}

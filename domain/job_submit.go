@@ -1,0 +1,373 @@
+package domain
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"time"
+
+	"gpupool/domain/money"
+	"gpupool/domain/pool"
+	"gpupool/domain/quota"
+	"gpupool/domain/rating"
+)
+
+// JobInput is what a person submits.
+type JobInput struct {
+	Project     pool.ProjectID
+	Name        string
+	Classes     []pool.ClassID
+	Nodes       int
+	GPUsPerNode int
+	Tier        pool.Tier
+	Priority    int
+	MaxRun      time.Duration // 0: the default of the first class
+	NotBefore   pool.Instant
+	DependsOn   pool.JobID
+	Renewable   bool
+	Spec        JobSpec
+}
+
+// Limits of a job's input.
+const (
+	MaxNodes       = 64
+	MaxGPUsPerNode = 64
+	MaxPriority    = 100
+	MaxArgs        = 64
+	MaxEnv         = 64
+	MaxText        = 4096
+)
+
+// JobQuote is the answer before a job is sent: what it can cost at most and
+// when it probably starts.
+type JobQuote struct {
+	UpTo         money.Amount // promise: the charge never exceeds it
+	AtOwn        money.Amount // if it runs to its limit inside own quota
+	Price        money.Price  // dearest, per GPU-hour
+	GPUs         int
+	MaxRun       time.Duration
+	Answer       quota.Answer
+	Alternatives []Alternative // cheaper ways to run the same
+	CapLeft      *money.Amount // of the organisation's cap, before this job
+	Now          pool.Instant
+}
+
+// Alternative is the same job in another tier.
+type Alternative struct {
+	Tier     pool.Tier
+	UpTo     money.Amount
+	Admitted bool
+	Start    pool.Instant
+}
+
+// QuoteJob tells what SubmitJob would do, and changes nothing.
+func (s *Service) QuoteJob(ctx context.Context, a Actor, org pool.OrgID, in JobInput) (JobQuote, error) {
+	var q JobQuote
+	if err := a.Need(org, ActSubmit); err != nil {
+		return q, err
+	}
+	err := s.store.View(ctx, func(tx Tx) error {
+		j, err := s.checkJob(tx, a, org, in)
+		if err != nil {
+			return err
+		}
+		q, err = quoteJob(tx, j)
+		return err
+	})
+	return q, err
+}
+
+// quoteJob asks the engine about one more job, and prices it.
+func quoteJob(tx Tx, j Job) (JobQuote, error) {
+	v, err := snapshot(tx)
+	if err != nil {
+		return JobQuote{}, err
+	}
+	q := JobQuote{GPUs: j.GPUs(), MaxRun: j.MaxRun, Now: v.now}
+	if q.UpTo, q.Price, err = v.terms.upTo(j, v.now); err != nil {
+		return q, err
+	}
+	q.AtOwn = q.UpTo
+	if p, ok := v.terms.At(j.Classes[0], coversOf(j.Tier)[0], v.now); ok {
+		q.AtOwn = money.Charge(j.fullUse(), p.Price)
+	}
+	j.ID = "quote"
+	q.Answer = quota.Quote(v.snap, v.pending(j, 0, nil), v.now)
+	for _, b := range v.snap.Budgets {
+		if b.ID == capBudget(j.Org) {
+			left := b.Limit - b.Spent
+			q.CapLeft = &left
+		}
+	}
+	for _, tier := range pool.Tiers {
+		if tier == j.Tier {
+			continue
+		}
+		o := j
+		o.Tier = tier
+		up, _, err := v.terms.upTo(o, v.now)
+		if err != nil || up >= q.UpTo {
+			continue
+		}
+		ans := quota.Quote(v.snap, v.pending(o, 0, nil), v.now)
+		q.Alternatives = append(q.Alternatives, Alternative{Tier: tier, UpTo: up, Admitted: ans.Admitted, Start: ans.Start})
+	}
+	return q, nil
+}
+
+// fullUse is the use of a job that runs to its limit.
+func (j Job) fullUse() pool.GPUMillis {
+	return pool.GPUMillis(int64(j.GPUs()) * j.MaxRun.Milliseconds())
+}
+
+// upTo is the most that a job can be charged, over all its attempts, at the
+// dearest class, cover and price row that it can fall to.
+func (t Terms) upTo(j Job, now pool.Instant) (money.Amount, money.Price, error) {
+	var top money.Price
+	for _, c := range j.Classes {
+		p, ok := t.Dearest(c, pool.Interval{Start: now, End: pool.Never}, coversOf(j.Tier)...)
+		if !ok {
+			return 0, 0, Errf(Conflict, "There is no price for %s as %s yet.", c, j.Tier)
+		}
+		top = max(top, p)
+	}
+	return money.ChargeUp(j.fullUse(), top) + t.roundings(j, now), top, nil
+}
+
+// roundings is how much the parts of a job can be rounded up in all: less
+// than one minor unit for each invoice line that it can be part of.
+func (t Terms) roundings(j Job, now pool.Instant) money.Amount {
+	rows := 0
+	for i := range t.Lists {
+		if t.validity(i).End > now {
+			for _, r := range t.Lists[i].Rows {
+				if slices.Contains(j.Classes, r.Class) && slices.Contains(coversOf(j.Tier), r.Cover) {
+					rows++
+				}
+			}
+		}
+	}
+	if rows <= 1 && !t.crossesMonth(now, j.MaxRun) {
+		return 0
+	}
+	return 0
+}
+
+func (t Terms) crossesMonth(now pool.Instant, d time.Duration) bool {
+	return pool.MonthOf(now, t.Zone) != pool.MonthOf(now.Add(d), t.Zone)
+}
+
+// SubmitJob stores a job and wakes the engine. What it returns waits; the
+// engine's answer follows in a moment (see AwaitDecision).
+func (s *Service) SubmitJob(ctx context.Context, a Actor, org pool.OrgID, in JobInput) (Job, error) {
+	var j Job
+	if err := a.Need(org, ActSubmit); err != nil {
+		return j, err
+	}
+	id := pool.JobID(s.newID("j-"))
+	err := s.update(ctx, org, func(tx Tx) error {
+		var err error
+		if j, err = s.checkJob(tx, a, org, in); err != nil {
+			return err
+		}
+		j.ID = id
+		q, err := quoteJob(tx, j)
+		if err != nil {
+			return err
+		}
+		j.UpTo, j.Reasons, j.Position = q.UpTo, q.Answer.Reasons, q.Answer.Position
+		if q.Answer.Start != pool.Never {
+			j.StartsBy = q.Answer.Start
+		}
+		if err := tx.InsertJob(j); err != nil {
+			return err
+		}
+		return audit(tx, a, org, "job.submit", string(j.ID), nil, map[string]any{"name": j.Name, "project": j.Project, "classes": j.Classes,
+			"nodes": j.Nodes, "gpus_per_node": j.GPUsPerNode, "tier": j.Tier, "max_run_s": int64(j.MaxRun.Seconds()), "up_to": j.UpTo})
+	})
+	return j, err
+}
+
+// AwaitDecision returns the job as soon as the engine has looked at it, or as
+// it is when ctx ends.
+func (s *Service) AwaitDecision(ctx context.Context, a Actor, org pool.OrgID, id pool.JobID) (Job, error) {
+	changes, cancel := s.hub.Subscribe(string(org))
+	defer cancel()
+	var j Job
+	for {
+		err := s.store.View(context.WithoutCancel(ctx), func(tx Tx) (err error) { j, err = tx.Job(org, id); return err })
+		if err != nil || j.State != JobWaiting {
+			return j, err
+		}
+		select {
+		case <-ctx.Done():
+			return j, nil
+		case <-changes:
+		}
+	}
+}
+
+var envKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var refusedEnv = regexp.MustCompile(`^(NVIDIA_|NOMAD_|LD_|DOCKER_)|^CUDA_VISIBLE_DEVICES$`)
+var imageRef = regexp.MustCompile(`^[a-z0-9][a-zA-Z0-9._/:@-]{0,254}$`)
+
+// checkJob validates an input against what the pool has, and makes the job.
+func (s *Service) checkJob(tx Tx, a Actor, org pool.OrgID, in JobInput) (Job, error) {
+	var f Fields
+	st, err := tx.Settings()
+	if err != nil {
+		return Job{}, err
+	}
+	in.Name = trimmed(in.Name)
+	checkText(&f, "name", in.Name, true, 120)
+	p, err := tx.Project(org, in.Project)
+	switch {
+	case in.Project == "":
+		f.Add("project", "Please choose a project.")
+	case CodeOf(err) == NotFound || err == nil && (!a.SeesProject(org, p.ID) || p.Archived):
+		f.Add("project", "There is no such project.")
+	case err != nil:
+		return Job{}, err
+	}
+	classes, err := tx.Classes()
+	if err != nil {
+		return Job{}, err
+	}
+	j := Job{Org: org, Project: in.Project, User: a.User, Name: in.Name, Nodes: in.Nodes, GPUsPerNode: in.GPUsPerNode, Tier: in.Tier,
+		Priority: in.Priority, MaxRun: in.MaxRun, NotBefore: in.NotBefore, DependsOn: in.DependsOn, Renewable: in.Renewable, Spec: in.Spec,
+		State: JobWaiting, SubmittedAt: tx.Now()}
+	longest := checkClasses(&f, &j, in, classes, st)
+	checkShape(&f, in)
+	switch {
+	case j.MaxRun < maxRunFloor:
+		f.Add("max_run", "At least 1 minute.")
+	case j.MaxRun > longest:
+		f.Add("max_run", "At most %d hours for this GPU type.", int64(longest.Hours()))
+	}
+	if in.NotBefore != 0 && in.NotBefore.Sub(tx.Now()) > 366*24*time.Hour {
+		f.Add("not_before", "At most a year ahead.")
+	}
+	if in.DependsOn != "" {
+		if _, err := tx.Job(org, in.DependsOn); CodeOf(err) == NotFound {
+			f.Add("depends_on", "There is no such job in your organisation.")
+		} else if err != nil {
+			return Job{}, err
+		}
+	}
+	checkSpec(&f, in.Spec, st)
+	if err := f.Err(); err != nil {
+		return Job{}, err
+	}
+	return j, checkAccount(tx, j)
+}
+
+// checkAccount refuses a job whose project has nobody who pays.
+func checkAccount(tx Tx, j Job) error {
+	rows, err := tx.ProjectAccounts(j.Project)
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		return Errf(Conflict, "The project has no billing account yet; the owner or the finance officer adds one.")
+	}
+	return nil
+}
+
+func checkClasses(f *Fields, j *Job, in JobInput, classes []GPUClass, st Settings) (longest time.Duration) {
+	longest = st.LongestMaxRun
+	if len(in.Classes) == 0 {
+		f.Add("class", "Please choose a GPU type.")
+	}
+	for k, id := range in.Classes {
+		i := slices.IndexFunc(classes, func(c GPUClass) bool { return c.ID == id })
+		if i < 0 {
+			f.Add("class", "There is no such GPU type.")
+			continue
+		}
+		if slices.Contains(j.Classes, id) {
+			continue
+		}
+		j.Classes = append(j.Classes, id)
+		if k == 0 && j.MaxRun == 0 {
+			j.MaxRun = classes[i].DefaultMaxRun
+		}
+		if classes[i].MaxRun > 0 {
+			longest = min(longest, classes[i].MaxRun)
+		}
+	}
+	return longest
+}
+
+func checkShape(f *Fields, in JobInput) {
+	if in.Nodes < 1 || in.Nodes > MaxNodes {
+		f.Add("nodes", "A number from 1 to %d.", MaxNodes)
+	}
+	if in.GPUsPerNode < 1 || in.GPUsPerNode > MaxGPUsPerNode {
+		f.Add("gpus", "A number from 1 to %d.", MaxGPUsPerNode)
+	}
+	if !in.Tier.Valid() {
+		f.Add("tier", "Please choose guaranteed, flexible or spot.")
+	}
+	if in.Priority < -MaxPriority || in.Priority > MaxPriority {
+		f.Add("priority", "A number from %d to %d.", -MaxPriority, MaxPriority)
+	}
+}
+
+// checkSpec is the law of tenant jobs for what our own form can express.
+func checkSpec(f *Fields, sp JobSpec, st Settings) {
+	switch {
+	case sp.Image == "":
+		f.Add("image", "Please name a container image.")
+	case !imageRef.MatchString(sp.Image):
+		f.Add("image", "An image reference: letters, digits and . _ / : @ - only, at most 255 characters.")
+	}
+	checkText(f, "command", sp.Command, false, MaxText)
+	if len(sp.Args) > MaxArgs {
+		f.Add("args", "At most %d arguments; these are %d.", MaxArgs, len(sp.Args))
+	}
+	for _, x := range append([]string{sp.Command}, sp.Args...) {
+		checkInterpolation(f, "command", x)
+	}
+	for _, x := range sp.Args {
+		checkText(f, "args", x, false, MaxText)
+	}
+	if len(sp.Env) > MaxEnv {
+		f.Add("env", "At most %d variables; these are %d.", MaxEnv, len(sp.Env))
+	}
+	for k, v := range sp.Env {
+		switch {
+		case !envKey.MatchString(k):
+			f.Add("env", "%q is not a name of a variable.", k)
+		case refusedEnv.MatchString(k):
+			f.Add("env", "%s is set by the pool and can't be given.", k)
+		}
+		checkText(f, "env", v, false, MaxText)
+		checkInterpolation(f, "env", v)
+	}
+	if sp.Sim != nil {
+		if !st.Demo && !st.TestPool {
+			f.Add("sim", "Simulated behaviour is for demo pools only.")
+		}
+		if sp.Sim.LengthMs < 0 || sp.Sim.LengthMs > int64(31*24*time.Hour/time.Millisecond) {
+			f.Add("sim", "At most 31 days.")
+		}
+	}
+}
+
+var interpolation = regexp.MustCompile(`\$\{|\{\{`)
+
+func checkInterpolation(f *Fields, field, s string) {
+	if interpolation.MatchString(s) {
+		f.Add(field, "${…} and {{…}} are not allowed here.")
+	}
+}
+
+// UpToOf is rated again for tests and the job page: what a job has been
+// charged so far, stored and live, in minor units of list prices.
+func chargesOf(rows []UsageRow, live []Segment, prices []rating.PriceRow) money.Amount {
+	by := map[pool.PriceRowID]money.Price{}
+	for _, p := range prices {
+		by[p.ID] = p.Price
+	}
+	return listValue(totalsOf(rows, live), by)
+}

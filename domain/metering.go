@@ -1,0 +1,220 @@
+package domain
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"gpupool/domain/meter"
+	"gpupool/domain/pool"
+)
+
+// observed turns a stored observation into the meter's.
+func (o Observation) observed() meter.Observation {
+	r := o.Run
+	m := meter.Observation{Alloc: o.Alloc, ModifyIndex: o.ModifyIndex, Status: meter.Status(r.Status), Created: r.Created,
+		Received: o.ReceivedAt, Finished: r.Finished, Heartbeat: r.Heartbeat}
+	for _, e := range r.Events {
+		switch {
+		case e.Type == "Task Setup" && (m.Setup == 0 || e.At < m.Setup):
+			m.Setup = e.At
+		case e.Type == "Started" && (m.Started == 0 || e.At < m.Started):
+			m.Started = e.At
+		}
+	}
+	return m
+}
+
+// meterRun stores the use of one allocation that is not in the ledger yet, up
+// to the last midnight, or to its end when it has ended. seen is when the
+// cluster last had it in its list.
+func meterRun(tx Tx, terms Terms, t Attempt, r Run, offset int, seen pool.Instant, vanished bool) (meter.Held, error) {
+	all, err := tx.Observations(t.ID)
+	if err != nil {
+		return meter.Held{}, err
+	}
+	var obs []meter.Observation
+	for _, o := range all {
+		if o.Alloc == r.Alloc {
+			obs = append(obs, o.observed())
+		}
+	}
+	sight := meter.Sighting{LastSeen: seen, Vanished: vanished}
+	if t.StopReason == EndTakenBack {
+		sight.Notice = t.NoticeAt
+	}
+	held, err := meter.Hold(obs, sight, terms.Settings.SetupGrace)
+	if err != nil || held.Start == pool.Never {
+		return held, err
+	}
+	held = withinPromise(held, t)
+	m, err := ensureMeter(tx, t, r, offset, held)
+	if err != nil || m.Closed {
+		return held, err
+	}
+	if held.Open() {
+		return held, nil // MeterDays stores what is complete
+	}
+	m.End, m.Quality = held.End, held.Quality
+	return held, storeUse(tx, terms, t, m, pool.Interval{Start: m.Until, End: max(held.End, m.Until)}, seen)
+}
+
+// withinPromise ends charged use at the declared maximum: the "up to" shown
+// at submit is kept even when a node is slow to stop.
+func withinPromise(h meter.Held, t Attempt) meter.Held {
+	if t.MaxEnd == pool.Never {
+		return h
+	}
+	latest := h.Start.Add(t.MaxEnd.Sub(t.AdmittedAt))
+	if !h.Open() {
+		h.End = min(h.End, latest)
+	}
+	h.Seen = min(h.Seen, latest)
+	return h
+}
+
+// ensureMeter inserts the meter of an allocation, or moves its start back
+// when an earlier one became known.
+func ensureMeter(tx Tx, t Attempt, r Run, offset int, held meter.Held) (Meter, error) {
+	m, err := tx.Meter(r.Alloc)
+	if CodeOf(err) == NotFound {
+		m = Meter{Alloc: r.Alloc, Attempt: t.ID, Org: t.Org, Node: r.Node, GPUs: len(r.Devices), Offset: offset,
+			Devices: r.Devices, From: held.Start, Until: held.Start, End: pool.Never, Quality: meter.Exact}
+		return m, tx.InsertMeter(m)
+	}
+	if err != nil {
+		return m, err
+	}
+	if !m.Closed && held.Start < m.From && m.From == m.Until {
+		if ok, err := tx.ExtendMeterBack(m.Alloc, m.From, held.Start); err != nil || !ok {
+			return m, err
+		}
+		if ok, err := tx.AdvanceMeter(m.Alloc, m.Until, held.Start); err != nil || !ok {
+			return m, err
+		}
+		m.From, m.Until = held.Start, held.Start
+	}
+	return m, nil
+}
+
+// storeUse folds window of an allocation into the ledger. The meter's
+// compare-and-set is what makes each millisecond stored once.
+func storeUse(tx Tx, terms Terms, t Attempt, m Meter, window pool.Interval, now pool.Instant) error {
+	covers, err := tx.Covers(t.ID)
+	if err != nil {
+		return err
+	}
+	rows := make([]meter.CoverRow, len(covers))
+	for i, c := range covers {
+		rows[i] = meter.CoverRow{From: c.From, Split: c.Split}
+	}
+	h := terms.history(t, m, rows, window.End)
+	segments, err := meter.Fold(h, window, max(now, tx.Now()), terms.Zone)
+	if err != nil {
+		return err
+	}
+	if !window.Empty() {
+		ok, err := tx.AdvanceMeter(m.Alloc, window.Start, window.End)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return Errf(Conflict, "The use of %s was metered by another process.", m.Alloc)
+		}
+	}
+	if len(segments) > 0 {
+		if _, err := tx.AppendSegments(segments); err != nil {
+			return err
+		}
+	}
+	m.Until = max(m.Until, window.End)
+	m.Closed = m.End != pool.Never
+	return tx.UpdateMeter(m)
+}
+
+// MeterDays stores what running allocations have used up to the last midnight
+// of the billing zone, so that a closed day, and so a closed month, is in the
+// ledger even while jobs run on. It is safe to repeat.
+func (s *Service) MeterDays(ctx context.Context) error {
+	s.mu.Lock()
+	listed := s.listed
+	s.mu.Unlock()
+	if listed == 0 {
+		return nil // nothing was seen yet in this process
+	}
+	type due struct {
+		meter   Meter
+		attempt Attempt
+	}
+	var work []due
+	err := s.store.View(ctx, func(tx Tx) error {
+		st, err := tx.Settings()
+		if err != nil {
+			return err
+		}
+		midnight := lastMidnight(min(listed, tx.Now()), st)
+		meters, err := tx.OpenMeters()
+		if err != nil {
+			return err
+		}
+		attempts, err := tx.LiveAttempts()
+		if err != nil {
+			return err
+		}
+		work = work[:0]
+		for _, m := range meters {
+			i := slices.IndexFunc(attempts, func(a Attempt) bool { return a.ID == m.Attempt })
+			if m.Until < midnight && i >= 0 {
+				work = append(work, due{m, attempts[i]})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, d := range work {
+		err := s.store.Update(ctx, func(tx Tx) error { return meterDay(tx, d.attempt.ID, d.meter.Alloc, listed) })
+		if err != nil {
+			s.log.Error("metering", "allocation", d.meter.Alloc, "error", err)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func meterDay(tx Tx, id pool.AttemptID, alloc pool.AllocID, listed pool.Instant) error {
+	t, err := tx.Attempt(id)
+	if err != nil || t.State == AttemptEnded {
+		return err
+	}
+	m, err := tx.Meter(alloc)
+	if err != nil || m.Closed {
+		return err
+	}
+	terms, err := LoadTerms(tx, t.Org)
+	if err != nil {
+		return err
+	}
+	held := withinPromise(meter.Held{Start: m.From, End: pool.Never, Seen: listed}, t)
+	if t.StopReason == EndTakenBack {
+		held.Seen = min(held.Seen, t.NoticeAt)
+	}
+	to := min(lastMidnight(min(listed, tx.Now()), terms.Settings), held.Seen)
+	if to <= m.Until {
+		return nil
+	}
+	return storeUse(tx, terms, t, m, pool.Interval{Start: m.Until, End: to}, listed)
+}
+
+// lastMidnight is the latest midnight of the billing zone not after i.
+func lastMidnight(i pool.Instant, st Settings) pool.Instant {
+	loc := st.Location()
+	y, mo, d := i.In(loc).Date()
+	m := pool.NextMidnight(i, loc)
+	for back := 0; m > i; back++ {
+		m = midnightOf(y, int(mo), d-back, loc)
+	}
+	return m
+}
