@@ -87,11 +87,11 @@ func totalsOf(rows []UsageRow, live []Segment) []rating.Total {
 	sums := map[rating.Bucket]pool.GPUMillis{}
 	for _, r := range rows {
 		sums[rating.Bucket{Account: r.Account, Class: r.Class, Cover: r.Cover, PriceRow: r.Row, PlanVersion: r.Version,
-			Project: r.Project, User: r.User}] += r.Use
+			Project: r.Project, User: r.User, Job: r.Job}] += r.Use
 	}
 	for _, s := range live {
 		sums[rating.Bucket{Account: s.Account, Class: s.Class, Cover: s.Cover, PriceRow: s.PriceRow, PlanVersion: s.PlanVersion,
-			Project: s.Project, User: s.User}] += s.Use()
+			Project: s.Project, User: s.User, Job: s.Attempt.Job}] += s.Use()
 	}
 	out := make([]rating.Total, 0, len(sums))
 	for b, use := range sums {
@@ -103,11 +103,11 @@ func totalsOf(rows []UsageRow, live []Segment) []rating.Total {
 }
 
 // MonthCharges rates an organisation's use of a month so far, live use
-// included: provisional while the month is open. Parts are per project and
-// person.
+// included: provisional while the month is open. Parts are per project, person
+// and job.
 func MonthCharges(tx Tx, t Terms, org pool.OrgID, m pool.Month) ([]rating.Line, error) {
 	bounds := m.Bounds(t.Zone)
-	rows, err := tx.Usage(SegmentFilter{Org: org, From: bounds.Start, To: bounds.End}, UsageGroup{Project: true, User: true, Account: true})
+	rows, err := tx.Usage(SegmentFilter{Org: org, From: bounds.Start, To: bounds.End}, UsageGroup{Project: true, User: true, Account: true, Job: true}, t.Zone)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func quoteJob(tx Tx, j Job) (JobQuote, error) {
 		return q, err
 	}
 	q.AtOwn = q.UpTo
-	if p, ok := v.terms.At(j.Classes[0], coversOf(j.Tier)[0], v.now); ok {
+	if p, ok := v.terms.At(j.Classes[0], rating.Reach(j.Tier)[0], v.now); ok {
 		q.AtOwn = money.Charge(j.fullUse(), p.Price)
 	}
 	j.ID = "quote"
@@ -121,40 +121,21 @@ func (j Job) fullUse() pool.GPUMillis {
 }
 
 // upTo is the most that a job can be charged, over all its attempts, at the
-// dearest class, cover and price row that it can fall to.
+// dearest class, cover and price row that it can fall to. What rounding or a
+// later price list would charge beyond it is waived on the invoice.
 func (t Terms) upTo(j Job, now pool.Instant) (money.Amount, money.Price, error) {
-	var top money.Price
+	var top money.Amount
+	var price money.Price
 	for _, c := range j.Classes {
-		p, ok := t.Dearest(c, pool.Interval{Start: now, End: pool.Never}, coversOf(j.Tier)...)
+		up, ok := rating.UpTo(t.Prices(), c, j.Tier, j.fullUse(), now)
 		if !ok {
 			return 0, 0, Errf(Conflict, "There is no price for %s as %s yet.", c, j.Tier)
 		}
-		top = max(top, p)
+		top = max(top, up)
+		p, _ := t.Dearest(c, pool.Interval{Start: now, End: pool.Never}, rating.Reach(j.Tier)...)
+		price = max(price, p)
 	}
-	return money.ChargeUp(j.fullUse(), top) + t.roundings(j, now), top, nil
-}
-
-// roundings is how much the parts of a job can be rounded up in all: less
-// than one minor unit for each invoice line that it can be part of.
-func (t Terms) roundings(j Job, now pool.Instant) money.Amount {
-	rows := 0
-	for i := range t.Lists {
-		if t.validity(i).End > now {
-			for _, r := range t.Lists[i].Rows {
-				if slices.Contains(j.Classes, r.Class) && slices.Contains(coversOf(j.Tier), r.Cover) {
-					rows++
-				}
-			}
-		}
-	}
-	if rows <= 1 && !t.crossesMonth(now, j.MaxRun) {
-		return 0
-	}
-	return 0
-}
-
-func (t Terms) crossesMonth(now pool.Instant, d time.Duration) bool {
-	return pool.MonthOf(now, t.Zone) != pool.MonthOf(now.Add(d), t.Zone)
+	return top, price, nil
 }
 
 // SubmitJob stores a job and wakes the engine. What it returns waits; the
@@ -360,14 +341,4 @@ func checkInterpolation(f *Fields, field, s string) {
 	if interpolation.MatchString(s) {
 		f.Add(field, "${…} and {{…}} are not allowed here.")
 	}
-}
-
-// UpToOf is rated again for tests and the job page: what a job has been
-// charged so far, stored and live, in minor units of list prices.
-func chargesOf(rows []UsageRow, live []Segment, prices []rating.PriceRow) money.Amount {
-	by := map[pool.PriceRowID]money.Price{}
-	for _, p := range prices {
-		by[p.ID] = p.Price
-	}
-	return listValue(totalsOf(rows, live), by)
 }

@@ -187,25 +187,13 @@ func (t Terms) charges(org pool.OrgID, p pool.ProjectID, tier pool.Tier, classes
 	var out []quota.Charge
 	account := t.AccountOf(p, span.Start)
 	for _, c := range classes {
-		price, _ := t.Dearest(c, span, coversOf(tier)...)
+		price, _ := t.Dearest(c, span, rating.Reach(tier)...)
 		out = append(out,
 			quota.Charge{Budget: capBudget(org), Class: c, Price: price, Included: tier == pool.Guaranteed},
 			quota.Charge{Budget: projectBudget(p), Class: c, Price: price},
 			quota.Charge{Budget: orderBudget(account), Class: c, Price: price, Included: tier == pool.Guaranteed})
 	}
 	return out
-}
-
-// coversOf a tier: what work of it can be charged as.
-func coversOf(t pool.Tier) []pool.Cover {
-	switch t {
-	case pool.Guaranteed:
-		return []pool.Cover{pool.Own}
-	case pool.Burst:
-		return []pool.Cover{pool.Own, pool.Loan}
-	default:
-		return []pool.Cover{pool.SpotCover}
-	}
 }
 
 // budgets reads caps, project budgets and purchase orders, with what is spent
@@ -236,7 +224,7 @@ func (v *view) budgets(tx Tx) error {
 	if len(limited)+len(budgeted)+len(orders) == 0 {
 		return nil
 	}
-	rows, err := tx.Usage(SegmentFilter{From: bounds.Start, To: bounds.End}, UsageGroup{Project: true, Account: true, Org: true})
+	rows, err := tx.Usage(SegmentFilter{From: bounds.Start, To: bounds.End}, UsageGroup{Project: true, Account: true, Org: true}, v.terms.Zone)
 	if err != nil {
 		return err
 	}
@@ -344,7 +332,7 @@ func (m spending) projects(tx Tx, budgeted map[pool.ProjectID]Project) error {
 		period := m.bounds
 		if p.BudgetPeriod == "total" {
 			period = pool.Interval{Start: p.CreatedAt, End: pool.Never}
-			rows, err := tx.Usage(SegmentFilter{Project: p.ID, Org: p.Org}, UsageGroup{Project: true})
+			rows, err := tx.Usage(SegmentFilter{Project: p.ID, Org: p.Org}, UsageGroup{Project: true}, m.terms.Zone)
 			if err != nil {
 				return err
 			}

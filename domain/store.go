@@ -2,6 +2,7 @@ package domain
 
 import (
 	"context"
+	"time"
 
 	"gpupool/domain/money"
 	"gpupool/domain/pool"
@@ -188,6 +189,8 @@ type JobTx interface {
 	LiveJobs() ([]Job, error) // all members, by SubmittedAt, ID
 	InsertJob(j Job) error
 	UpdateJob(j Job) error
+	// UpTos are the promises of these jobs, in chunks of one statement.
+	UpTos(ids []pool.JobID) (map[pool.JobID]money.Amount, error)
 	// SetReasons changes only what the engine explains: reasons, position, expected start.
 	SetReasons(id pool.JobID, reasons []pool.Reason, position int, startsBy pool.Instant) error
 }
@@ -287,20 +290,23 @@ type UsageRow struct {
 	User    pool.UserID
 	Account pool.AccountID
 	Org     pool.OrgID
+	Job     pool.JobID
 	Day     pool.Instant // only when grouped by day
 	Use     pool.GPUMillis
 }
 
-// UsageGroup says which columns a total is split by; the others stay zero.
+// UsageGroup says which columns a total is split by; the others stay zero. Day
+// is the first instant of the day of the billing zone: no segment spans two.
 type UsageGroup struct {
-	Project, User, Account, Org, Day bool
+	Project, User, Account, Org, Job, Day bool
 }
 
 // ReportTx answers the sums of pages in one statement each.
 type ReportTx interface {
 	// Usage sums the ledger over segments that start in [f.From, f.To),
 	// always by class, cover, price row and plan version.
-	Usage(f SegmentFilter, by UsageGroup) ([]UsageRow, error)
+	// zone is only looked at when grouped by day.
+	Usage(f SegmentFilter, by UsageGroup, zone *time.Location) ([]UsageRow, error)
 	// JobUse sums the ledger per job, class, cover and price row for these jobs.
 	JobUse(jobs []pool.JobID) (map[pool.JobID][]UsageRow, error)
 	// NamesOf gives the names of users for lists.
