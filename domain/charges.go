@@ -107,7 +107,7 @@ func totalsOf(rows []UsageRow, live []Segment) []rating.Total {
 // and job.
 func MonthCharges(tx Tx, t Terms, org pool.OrgID, m pool.Month) ([]rating.Line, error) {
 	bounds := m.Bounds(t.Zone)
-	rows, err := tx.Usage(SegmentFilter{Org: org, From: bounds.Start, To: bounds.End}, UsageGroup{Project: true, User: true, Account: true, Job: true}, t.Zone)
+	rows, err := tx.Usage(SegmentFilter{Org: org, From: bounds.Start, To: bounds.End}, UsageGroup{Project: true, User: true, Account: true, Job: true})
 	if err != nil {
 		return nil, err
 	}

@@ -228,7 +228,7 @@ func timing(acc BillingAccount) rating.Timing {
 func monthTotals(tx Tx, t Terms, org pool.OrgID, m pool.Month) ([]rating.Total, error) {
 	bounds := m.Bounds(t.Zone)
 	rows, err := tx.Usage(SegmentFilter{Org: org, From: bounds.Start, To: bounds.End},
-		UsageGroup{Project: true, User: true, Account: true, Job: true}, t.Zone)
+		UsageGroup{Project: true, User: true, Account: true, Job: true})
 	if err != nil {
 		return nil, err
 	}

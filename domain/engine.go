@@ -108,7 +108,7 @@ func (a *applying) apply(tx Tx) error {
 		if err := tx.UpdateAttempt(t); err != nil {
 			return err
 		}
-		if err := tx.InsertCover(CoverRow{Attempt: t.ID, From: a.now, Split: c.Split}); err != nil {
+		if err := a.cover(tx, t.ID, c.Split); err != nil {
 			return err
 		}
 		a.orgs[t.Org] = true
@@ -153,6 +153,20 @@ func (a *applying) admit(tx Tx, promises []Promise, x quota.Admission) error {
 		}
 	}
 	return tx.UpdateJob(j)
+}
+
+// cover stores a change of cover. Two decisions in one millisecond stand one
+// after the other.
+func (a *applying) cover(tx Tx, id pool.AttemptID, split pool.Split) error {
+	rows, err := tx.Covers(id)
+	if err != nil {
+		return err
+	}
+	from := a.now
+	if n := len(rows); n > 0 && rows[n-1].From >= from {
+		from = rows[n-1].From + 1
+	}
+	return tx.InsertCover(CoverRow{Attempt: id, From: from, Split: split})
 }
 
 func (a *applying) reclaim(tx Tx, p quota.Promise) error {

@@ -236,7 +236,7 @@ func (s *Service) Draft(ctx context.Context, a Actor, org pool.OrgID, id pool.Ac
 			return err
 		}
 		rows, err := tx.Usage(SegmentFilter{Org: org, From: m.Bounds(t.Zone).Start, To: m.Bounds(t.Zone).End},
-			UsageGroup{Project: true, User: true, Account: true, Job: true}, t.Zone)
+			UsageGroup{Project: true, User: true, Account: true, Job: true})
 		if err != nil {
 			return err
 		}

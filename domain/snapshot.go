@@ -224,7 +224,7 @@ func (v *view) budgets(tx Tx) error {
 	if len(limited)+len(budgeted)+len(orders) == 0 {
 		return nil
 	}
-	rows, err := tx.Usage(SegmentFilter{From: bounds.Start, To: bounds.End}, UsageGroup{Project: true, Account: true, Org: true}, v.terms.Zone)
+	rows, err := tx.Usage(SegmentFilter{From: bounds.Start, To: bounds.End}, UsageGroup{Project: true, Account: true, Org: true})
 	if err != nil {
 		return err
 	}
@@ -332,7 +332,7 @@ func (m spending) projects(tx Tx, budgeted map[pool.ProjectID]Project) error {
 		period := m.bounds
 		if p.BudgetPeriod == "total" {
 			period = pool.Interval{Start: p.CreatedAt, End: pool.Never}
-			rows, err := tx.Usage(SegmentFilter{Project: p.ID, Org: p.Org}, UsageGroup{Project: true}, m.terms.Zone)
+			rows, err := tx.Usage(SegmentFilter{Project: p.ID, Org: p.Org}, UsageGroup{Project: true})
 			if err != nil {
 				return err
 			}

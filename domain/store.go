@@ -2,7 +2,6 @@ package domain
 
 import (
 	"context"
-	"time"
 
 	"gpupool/domain/money"
 	"gpupool/domain/pool"
@@ -305,8 +304,7 @@ type UsageGroup struct {
 type ReportTx interface {
 	// Usage sums the ledger over segments that start in [f.From, f.To),
 	// always by class, cover, price row and plan version.
-	// zone is only looked at when grouped by day.
-	Usage(f SegmentFilter, by UsageGroup, zone *time.Location) ([]UsageRow, error)
+	Usage(f SegmentFilter, by UsageGroup) ([]UsageRow, error)
 	// JobUse sums the ledger per job, class, cover and price row for these jobs.
 	JobUse(jobs []pool.JobID) (map[pool.JobID][]UsageRow, error)
 	// NamesOf gives the names of users for lists.

@@ -26,7 +26,7 @@ func (r usageRow) noun() domain.UsageRow {
 	return domain.UsageRow{
 		Class: pool.ClassID(r.ClassID), Cover: pool.Cover(r.Cover), Row: pool.PriceRowID(r.PriceRowID),
 		Version: pool.PlanVersionID(r.PlanVersionID), Project: pool.ProjectID(r.ProjectID), User: pool.UserID(r.UserID),
-		Account: pool.AccountID(r.AccountID), Org: pool.OrgID(r.OrgID), Day: pool.Instant(r.DayAt), Use: pool.GPUMillis(r.Use),
+		Account: pool.AccountID(r.AccountID), Org: pool.OrgID(r.OrgID), Job: pool.JobID(r.JobID), Day: pool.Instant(r.DayAt), Use: pool.GPUMillis(r.Use),
 	}
 }
 
@@ -45,7 +45,7 @@ func (t *tx) Usage(f domain.SegmentFilter, by domain.UsageGroup) ([]domain.Usage
 	for _, c := range []struct {
 		split  bool
 		column string
-	}{{by.Project, "project_id"}, {by.User, "user_id"}, {by.Account, "account_id"}, {by.Org, "org_id"}, {by.Day, "day_at"}} {
+	}{{by.Project, "project_id"}, {by.User, "user_id"}, {by.Account, "account_id"}, {by.Org, "org_id"}, {by.Job, "job_id"}, {by.Day, "day_at"}} {
 		if c.split {
 			columns = append(columns, c.column)
 		}
