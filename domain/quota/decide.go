@@ -1,10 +1,198 @@
 package quota
 
-import "gpupool/domain/pool"
+import (
+	"slices"
+
+	"gpupool/domain/pool"
+)
 
 // Decide turns a snapshot into a plan. It is pure and deterministic, whatever
 // the order of the snapshot's slices, and it never panics: what a snapshot
 // contradicts stands in Plan.Problems and the rest is decided.
 func Decide(s Snapshot, now pool.Instant) Plan {
-	return Plan{Version: s.Version}
+	e := build(&s, now)
+	e.contest(entitledWork, e.byQuotaUsed, false, e.takeQuota)
+	if e.policy.OwnPriority {
+		e.contest(burst, e.byQuotaUsed, false, func(j *job) bool { return e.inSome(j, e.byPriority) })
+	}
+	e.contest(burst, e.byScore, true, e.takeSurplus)
+	if e.policy.FairReclaim {
+		e.contest(burst, e.byScore, true, func(j *job) bool { return e.inSome(j, e.byFairness) })
+	}
+	e.contest(spot, e.byScore, false, e.takeIdle)
+	e.finish()
+	return e.plan
+}
+
+func entitledWork(j *job) bool { return j.tier != pool.Spot }
+func burst(j *job) bool        { return j.tier == pool.Burst }
+func spot(j *job) bool         { return j.tier == pool.Spot }
+
+// byQuotaUsed asks first who uses the least of its quota in the head's class.
+func (e *engine) byQuotaUsed(o int32, j *job) share { return e.used(j.classes[0], o+1) }
+
+// byScore asks first who would have the least surplus by weight, with half of
+// its decayed loan use added. It is local to the class: what is borrowed in
+// one class costs nothing in another.
+func (e *engine) byScore(o int32, j *job) share {
+	c := j.classes[0]
+	have := int64(e.org(c, o).over()+j.units)*1000 + e.loanMean[e.oc(c, o)]/2
+	return share{have, int64(e.orgs[o].weight) * int64(max(1, e.whole[c]))}
+}
+
+// inSome tries the classes of a job in their order.
+func (e *engine) inSome(j *job, try func(*job, int32) bool) bool {
+	return slices.ContainsFunc(j.classes, func(c int32) bool { return try(j, c) })
+}
+
+// entitled says whether a job is inside the quota of its organisation.
+func (e *engine) entitled(j *job, c int32) bool {
+	org := e.org(c, j.org)
+	if j.tier == pool.Guaranteed {
+		return org.guaranteed+j.units <= org.subtree
+	}
+	return j.tier == pool.Burst && org.use+j.units <= org.subtree
+}
+
+// takeQuota admits a job inside its quota, else takes loans back for it, else
+// lets it reserve.
+func (e *engine) takeQuota(j *job) bool {
+	for _, c := range j.classes {
+		if e.entitled(j, c) {
+			if nodes := e.fitsNow(j, c); nodes != nil {
+				e.admit(j, c, nodes)
+				return true
+			}
+		}
+	}
+	for _, c := range j.classes {
+		if e.entitled(j, c) && e.reclaim(j, c) {
+			return true
+		}
+	}
+	for _, c := range j.classes {
+		if j.units <= e.org(c, j.org).subtree && e.window(j, c) == 0 && e.affordable(j, c) && e.reserve(j, c, true) {
+			break
+		}
+	}
+	return false
+}
+
+// takeSurplus admits burst work on what owners leave idle, or in the place of
+// spot work; who waited too long may reserve.
+func (e *engine) takeSurplus(j *job) bool {
+	for _, c := range j.classes {
+		if nodes := e.fitsNow(j, c); nodes != nil {
+			e.surplus[e.oc(c, j.org)] = true
+			e.admit(j, c, nodes)
+			return true
+		}
+	}
+	if e.inSome(j, e.overSpot) {
+		return true
+	}
+	if after := e.policy.ReserveAfter; after > 0 && e.now >= j.submitted.Add(after) {
+		for _, c := range j.classes {
+			if e.window(j, c) == 0 && e.affordable(j, c) && e.reserve(j, c, false) {
+				break
+			}
+		}
+	}
+	return false
+}
+
+// takeIdle admits spot work on idle hardware that owners don't keep back.
+func (e *engine) takeIdle(j *job) bool {
+	for _, c := range j.classes {
+		if nodes := e.fitsNow(j, c); nodes != nil {
+			e.admit(j, c, nodes)
+			return true
+		}
+	}
+	return false
+}
+
+// quotaLeft is what quota lets a job take: for spot work what owners lend and
+// spot work doesn't use yet.
+func (e *engine) quotaLeft(j *job, c int32) int {
+	if j.tier == pool.Spot {
+		return e.ledger.avail(c, 0) - e.spotUse[c]
+	}
+	return e.ledger.avail(c, j.account)
+}
+
+// fitsNow finds the nodes for a job that may start now; nil when it may not.
+func (e *engine) fitsNow(j *job, c int32) []int32 {
+	if e.racks[c].free < j.units || e.quotaLeft(j, c) < j.units || e.window(j, c) != 0 || !e.affordable(j, c) {
+		return nil
+	}
+	var ok func(*node) bool
+	if !e.anywhere(j, c) {
+		ok = func(n *node) bool { return e.suits(j, n) && e.backfills(j, c, n) }
+	}
+	e.nodeBuf = e.bestFit(c, j.n, j.g, ok, e.nodeBuf)
+	return e.nodeBuf
+}
+
+// window is the end of a time policy that keeps a job from starting now, 0
+// when none does. What nobody can stop must also end before the next begins.
+func (e *engine) window(j *job, c int32) pool.Instant {
+	until := pool.Instant(0)
+	for _, w := range e.in.Windows {
+		if w.Org != "" && w.Org != e.orgs[j.org].id || w.Class != "" && w.Class != e.classes[c].ID || w.Tier != "" && w.Tier != j.tier {
+			continue
+		}
+		stays := j.tier == pool.Guaranteed || j.fixed
+		if w.Closed.Contains(e.now) || stays && w.Closed.Overlaps(pool.Interval{Start: e.now, End: e.endOf(j)}) {
+			until = max(until, w.Closed.End)
+		}
+	}
+	return until
+}
+
+// admit starts a job on nodes.
+func (e *engine) admit(j *job, c int32, nodes []int32) {
+	slices.Sort(nodes)
+	holds := make([]hold, len(nodes))
+	for i, n := range nodes {
+		holds[i] = hold{n, j.g}
+	}
+	e.unreserve(j)
+	e.admission(j, e.enter(e.runOf(j, c, holds, true)))
+}
+
+func (e *engine) admission(j *job, i int32) {
+	r := &e.runs[i]
+	a := Admission{Job: e.id(j), Class: e.classes[r.class].ID, MaxEnd: r.end}
+	for _, h := range r.nodes {
+		a.Placement = append(a.Placement, NodeGPUs{e.nodes[h.node].id, h.gpus})
+	}
+	j.done = true
+	e.plan.Admit = append(e.plan.Admit, a)
+	r.admitted = int32(len(e.plan.Admit))
+}
+
+// finish writes down what the working state has come to.
+func (e *engine) finish() {
+	for c := range e.classes {
+		for o := range e.orgs {
+			e.cover(int32(c), int32(o))
+		}
+	}
+	for i := range e.runs {
+		r := &e.runs[i]
+		split := pool.Split{Own: r.own, Loan: r.loan}
+		if r.tier == pool.Spot {
+			split = pool.Split{Spot: r.units}
+		}
+		switch {
+		case r.admitted > 0:
+			e.plan.Admit[r.admitted-1].Split = split
+		case r.source > 0 && !r.gone && e.in.Running[r.source-1].Split != split:
+			e.plan.Covers = append(e.plan.Covers, CoverChange{r.id, split})
+		}
+	}
+	e.explain()
+	slices.Sort(e.plan.Problems)
+	e.plan.Problems = slices.Compact(e.plan.Problems)
 }

@@ -10,7 +10,7 @@ type Plan struct {
 	Covers    []CoverChange // running attempts whose charge changes from now on
 	Reclaim   []Promise     // new promises: give notice to the victims
 	Withdrawn []Withdrawal  // stored promises that are over without having been used
-	Wait      []Waiting     // every pending job that isn't admitted, by job id
+	Wait      []Waiting     // every pending job that isn't admitted, in queue order
 	Problems  []string      // where the snapshot contradicts itself
 }
 
@@ -41,6 +41,7 @@ const (
 	ByQuota    Rule = "quota"    // the owner takes its guaranteed GPUs back
 	ByPriority Rule = "priority" // higher priority of the same organisation
 	ByFairness Rule = "fairness" // a poorer borrower takes from a richer one
+	OverSpot   Rule = "spot"     // paid work takes the place of spot work
 )
 
 // Promise is GPUs being freed for a waiting job. In every count but the

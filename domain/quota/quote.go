@@ -1,6 +1,10 @@
 package quota
 
-import "gpupool/domain/pool"
+import (
+	"slices"
+
+	"gpupool/domain/pool"
+)
 
 // Answer is what would happen to a job that isn't there yet.
 type Answer struct {
@@ -17,14 +21,147 @@ type Answer struct {
 	Start pool.Instant
 }
 
-// Quote asks Decide about one more job.
+// Quote asks Decide about one more job. A job of the same id in the queue is
+// replaced by it.
 func Quote(s Snapshot, j Job, now pool.Instant) Answer {
-	return Answer{Tier: j.Tier, Start: ExpectedStart(s, j, now)}
+	s = with(s, j)
+	plan := Decide(s, now)
+	a := Answer{Tier: j.Tier, Start: now}
+	if len(j.Classes) > 0 {
+		a.Class = j.Classes[0]
+	}
+	for _, x := range plan.Admit {
+		if x.Job == j.ID {
+			a.Admitted, a.Class, a.Split, a.Placement = true, x.Class, x.Split, x.Placement
+			return a
+		}
+	}
+	for _, w := range plan.Wait {
+		if w.Job == j.ID {
+			a.Reasons, a.Position = w.Reasons, w.Position
+		}
+	}
+	for _, r := range plan.Reclaim {
+		if r.Job == j.ID {
+			a.Promised, a.Class, a.Placement, a.Start = true, r.Class, r.Placement, r.StopAt
+			return a
+		}
+	}
+	a.Start = foresee(s, j.ID, plan, now)
+	return a
 }
 
 // ExpectedStart is the latest start of a job, pending or new, by the declared
-// ends of what runs and of what is started before it. pool.Never when that
-// can't be told: work without a declared end is in the way.
+// ends of what runs and of what is started before it, if nothing new is
+// submitted. pool.Never when that can't be told: work without a declared end
+// is in the way, or a pause that nobody has dated.
 func ExpectedStart(s Snapshot, j Job, now pool.Instant) pool.Instant {
+	s = with(s, j)
+	return foresee(s, j.ID, Decide(s, now), now)
+}
+
+// with is the snapshot with a job in its queue; the caller's slices stay as
+// they are.
+func with(s Snapshot, j Job) Snapshot {
+	s.Pending = append(slices.DeleteFunc(slices.Clone(s.Pending), func(x Job) bool { return x.ID == j.ID }), j)
+	return s
+}
+
+// looks bounds the decisions of one forecast. Ends are gathered into so many
+// steps, each at its latest end, so that the bound stays one.
+const looks = 48
+
+// foresee plays the declared ends through Decide until the job starts.
+func foresee(s Snapshot, id pool.JobID, plan Plan, now pool.Instant) pool.Instant {
+	f := forecast{snap: s, jobs: map[pool.JobID]Job{}, tries: map[pool.JobID]int{}}
+	f.snap.Running = slices.Clone(s.Running)
+	for _, j := range f.snap.Pending {
+		f.jobs[j.ID] = j
+	}
+	for range looks {
+		if f.apply(plan, id, now) {
+			return now
+		}
+		next, ok := f.next(now)
+		if !ok {
+			return pool.Never
+		}
+		now = next
+		f.end(now)
+		plan = Decide(f.snap, now)
+	}
 	return pool.Never
+}
+
+// forecast is a pool in which everything runs to its declared end.
+type forecast struct {
+	snap  Snapshot
+	jobs  map[pool.JobID]Job
+	tries map[pool.JobID]int
+}
+
+// apply starts what the plan starts; true when the job is among it. Victims
+// are gone for the forecast: what they would do next starts after the job.
+func (f *forecast) apply(plan Plan, id pool.JobID, now pool.Instant) bool {
+	started := map[pool.JobID]bool{}
+	for _, a := range plan.Admit {
+		started[a.Job] = true
+		j := f.jobs[a.Job]
+		f.tries[j.ID]++
+		f.snap.Running = append(f.snap.Running, Attempt{ID: pool.AttemptID{Job: j.ID, N: 1_000_000 + f.tries[j.ID]}, Org: j.Org, Project: j.Project,
+			User: j.User, Class: a.Class, Placement: a.Placement, Tier: j.Tier, Priority: j.Priority, Started: now, MaxEnd: a.MaxEnd,
+			Fixed: j.Fixed, Split: a.Split, Charges: j.Charges})
+	}
+	over := map[pool.JobID]bool{}
+	for _, w := range plan.Withdrawn {
+		over[w.Job] = true
+	}
+	f.snap.Promises = slices.DeleteFunc(slices.Clone(f.snap.Promises), func(p Promise) bool { return started[p.Job] || over[p.Job] })
+	f.snap.Promises = append(f.snap.Promises, plan.Reclaim...)
+	f.snap.Pending = slices.DeleteFunc(slices.Clone(f.snap.Pending), func(j Job) bool { return started[j.ID] })
+	return started[id]
+}
+
+// next is the moment of the next look: the soonest change, or a later one when
+// there are too many to look at each.
+func (f *forecast) next(now pool.Instant) (pool.Instant, bool) {
+	var at []pool.Instant
+	add := func(t pool.Instant) {
+		if t > now && t != pool.Never {
+			at = append(at, t)
+		}
+	}
+	for i := range f.snap.Running {
+		add(f.snap.Running[i].MaxEnd)
+		add(f.snap.Running[i].MinRunUntil)
+	}
+	for _, p := range f.snap.Promises {
+		add(p.StopAt)
+	}
+	for i := range f.snap.Pending {
+		add(f.snap.Pending[i].NotBefore)
+	}
+	for _, w := range f.snap.Windows {
+		add(w.Closed.End)
+	}
+	if len(at) == 0 {
+		return 0, false
+	}
+	slices.Sort(at)
+	return at[len(at)/looks], true
+}
+
+// end takes away what has ended by then, victims under notice too.
+func (f *forecast) end(now pool.Instant) {
+	gone := map[pool.AttemptID]bool{}
+	for _, p := range f.snap.Promises {
+		if p.StopAt <= now {
+			for _, v := range p.Victims {
+				gone[v] = true
+			}
+		}
+	}
+	f.snap.Running = slices.DeleteFunc(f.snap.Running, func(a Attempt) bool {
+		return gone[a.ID] || a.Stopping || a.MaxEnd != 0 && a.MaxEnd <= now
+	})
 }

@@ -1,0 +1,370 @@
+package quota
+
+import (
+	"slices"
+
+	"gpupool/domain/pool"
+)
+
+// claim frees GPUs for one job by stopping others: a legal set, taken in the
+// one order, then given back as far as it isn't needed.
+type claim struct {
+	e     *engine
+	j     *job
+	c     int32
+	rule  Rule
+	taken []int32
+	short int // nodes with enough GPUs still missing
+	slow  bool
+}
+
+// milder is the order of victims that owe nothing to anybody: lower priority,
+// newest start, id.
+func (e *engine) milder(x, y int32) bool {
+	a, b := &e.runs[x], &e.runs[y]
+	if a.priority != b.priority {
+		return a.priority < b.priority
+	}
+	if a.started != b.started {
+		return a.started > b.started
+	}
+	return attemptBefore(b.id, a.id)
+}
+
+// open starts a claim; false when no victim could ever help.
+func (e *engine) open(j *job, c int32, rule Rule) (*claim, bool) {
+	if e.ledger.room(c, j.account) < j.units || e.window(j, c) != 0 || !e.affordable(j, c) {
+		return nil, false
+	}
+	k := &claim{e: e, j: j, c: c, rule: rule, slow: e.anyPrivate || e.reserved[c].set && e.reserved[c].org == j.org}
+	k.short = j.n - k.fitting()
+	return k, true
+}
+
+// suits says whether a node counts for the claim.
+func (k *claim) suits(n *node) bool {
+	return n.open && k.e.suits(k.j, n) && k.e.backfills(k.j, k.c, n)
+}
+
+func (k *claim) fitting() int {
+	r := &k.e.racks[k.c]
+	fits := 0
+	for i := r.lo; i < r.hi && fits < k.j.n; i++ {
+		if n := &k.e.nodes[i]; n.later() >= k.j.g && k.suits(n) {
+			fits++
+		}
+	}
+	if fits < k.j.n {
+		return fits
+	}
+	return k.count()
+}
+
+// count is fitting without the early end.
+func (k *claim) count() int {
+	r := &k.e.racks[k.c]
+	fits := 0
+	for i := r.lo; i < r.hi; i++ {
+		if n := &k.e.nodes[i]; n.later() >= k.j.g && k.suits(n) {
+			fits++
+		}
+	}
+	return fits
+}
+
+// fits says whether the job could start if the victims were gone.
+func (k *claim) fits() bool {
+	if k.e.ledger.avail(k.c, k.j.account) < k.j.units {
+		return false
+	}
+	if k.slow {
+		return k.count() >= k.j.n
+	}
+	return k.short <= 0
+}
+
+// turn releases (or restores) a run and keeps the count of fitting nodes.
+func (k *claim) turn(i int32, release bool) {
+	e := k.e
+	r := &e.runs[i]
+	for pass := range 2 {
+		for _, h := range r.nodes {
+			if h.node >= 0 {
+				if n := &e.nodes[h.node]; n.later() >= k.j.g && k.suits(n) {
+					k.short += 1 - 2*pass
+				}
+			}
+		}
+		if pass == 0 && release {
+			e.release(i)
+		} else if pass == 0 {
+			e.restore(i)
+		}
+	}
+}
+
+func (k *claim) take(i int32) {
+	k.turn(i, true)
+	k.taken = append(k.taken, i)
+}
+
+// undo gives everything back.
+func (k *claim) undo() {
+	for i := len(k.taken) - 1; i >= 0; i-- {
+		k.turn(k.taken[i], false)
+	}
+	k.taken = nil
+}
+
+// minimise gives back, last taken first, every victim that isn't needed.
+func (k *claim) minimise() {
+	for i := len(k.taken) - 1; i >= 0; i-- {
+		k.turn(k.taken[i], false)
+		if k.fits() {
+			k.taken = slices.Delete(k.taken, i, i+1)
+		} else {
+			k.turn(k.taken[i], true)
+		}
+	}
+}
+
+// takeSpots takes spot work until the job fits.
+func (k *claim) takeSpots() bool {
+	for _, i := range k.e.spots[k.c] {
+		if r := &k.e.runs[i]; !r.gone && !r.protected {
+			if k.take(i); k.fits() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lender is an organisation that owes GPUs, with its next victim.
+type lender struct {
+	org    int32
+	at     int // index in its holding
+	victim int32
+}
+
+// takeLoans takes loans of other organisations, the richest by weight first,
+// until the job fits. legal may refuse a victim.
+func (k *claim) takeLoans(legal func(*run) bool) bool {
+	e := k.e
+	less := func(x, y lender) bool {
+		a, b := e.over(k.c, x.org), e.over(k.c, y.org)
+		if s := a.compare(b); s != 0 {
+			return s > 0
+		}
+		return e.milder(x.victim, y.victim)
+	}
+	h := heap[lender]{less: less}
+	for o := range e.orgs {
+		if o := int32(o); o != k.j.org && e.org(k.c, o).over() > 0 {
+			x := lender{org: o, at: len(e.cover(k.c, o).runs)}
+			if k.next(&x, legal) {
+				h.items = append(h.items, x)
+			}
+		}
+	}
+	h.init()
+	for len(h.items) > 0 {
+		x := h.items[0]
+		if !legal(&e.runs[x.victim]) {
+			h.pop()
+			continue
+		}
+		k.take(x.victim)
+		if k.fits() {
+			return true
+		}
+		if k.next(&x, legal) {
+			h.items[0] = x
+			h.down(0)
+		} else {
+			h.pop()
+		}
+	}
+	return false
+}
+
+// next walks an organisation's holding from its end: what is stopped is the
+// last to be covered, so that at least one of its GPUs is on loan.
+func (k *claim) next(x *lender, legal func(*run) bool) bool {
+	e := k.e
+	if e.org(k.c, x.org).over() == 0 {
+		return false
+	}
+	h := &e.held[e.oc(k.c, x.org)]
+	if !h.covered && e.orgs[x.org].split {
+		h = e.cover(k.c, x.org)
+	}
+	for x.at--; x.at >= h.first; x.at-- {
+		i := h.runs[x.at]
+		if r := &e.runs[i]; !r.gone && !r.protected && r.tier == pool.Burst && r.loan > 0 && legal(r) {
+			x.victim = i
+			return true
+		}
+	}
+	return false
+}
+
+// over is what an organisation has on loan in a class, by weight.
+func (e *engine) over(c, o int32) share {
+	return share{int64(e.org(c, o).over()), int64(e.orgs[o].weight)}
+}
+
+// takeSiblings takes burst work of the job's own organisation: any for a
+// guaranteed job; otherwise that of projects over their quota, for a project
+// inside its own.
+func (k *claim) takeSiblings() bool {
+	e, j := k.e, k.j
+	mine := e.ledger.at(k.c, j.account)
+	if j.tier != pool.Guaranteed && mine.use+j.units > mine.subtree {
+		return false
+	}
+	runs := e.cover(k.c, j.org).runs
+	for at := len(runs) - 1; at >= 0; at-- {
+		r := &e.runs[runs[at]]
+		if r.gone || r.protected || r.tier != pool.Burst {
+			continue
+		}
+		if j.tier != pool.Guaranteed && (r.account == j.account || e.ledger.at(k.c, r.account).over() == 0) {
+			continue
+		}
+		if k.take(runs[at]); k.fits() {
+			return true
+		}
+	}
+	return false
+}
+
+// reclaim is the claim of an owner on its quota.
+func (e *engine) reclaim(j *job, c int32) bool {
+	k, ok := e.open(j, c, ByQuota)
+	if !ok {
+		return false
+	}
+	org := e.org(c, j.org)
+	inside := org.use+j.units <= org.subtree
+	any := func(*run) bool { return true }
+	switch {
+	case k.fits():
+	case inside && (k.takeSpots() || k.takeLoans(any) || k.takeSiblings()):
+	case !inside && (k.takeSiblings() || k.takeSpots()):
+	default:
+		k.undo()
+		return false
+	}
+	return k.settle()
+}
+
+// settle makes the set minimal and promises its GPUs to the job.
+func (k *claim) settle() bool {
+	k.minimise()
+	e, j := k.e, k.j
+	nodes := e.bestLater(k.c, j.n, j.g, k.suits)
+	if nodes == nil {
+		k.undo()
+		return false
+	}
+	for _, i := range k.taken {
+		e.runs[i].victim = true
+	}
+	e.promise(j, k.c, nodes, k.taken, k.rule)
+	return true
+}
+
+// byPriority lets a job replace lower priority of its own organisation, when
+// that doesn't grow what the organisation has on loan.
+func (e *engine) byPriority(j *job, c int32) bool {
+	k, ok := e.open(j, c, ByPriority)
+	if !ok {
+		return false
+	}
+	if k.fits() { // the surplus is enough
+		return false
+	}
+	before := e.org(c, j.org).over()
+	grows := func() bool { x := e.org(c, j.org); return max(0, x.use+j.units-x.subtree) > before }
+	runs := e.cover(c, j.org).runs
+	done := false
+	for at := len(runs) - 1; at >= 0 && !done; at-- {
+		r := &e.runs[runs[at]]
+		if r.gone || r.protected || r.tier != pool.Burst || r.priority >= j.priority {
+			continue
+		}
+		if r.account != j.account {
+			if s := e.ledger.at(c, r.account); s.use-r.units < s.subtree {
+				continue // the sibling would lose its own quota
+			}
+		}
+		k.take(runs[at])
+		done = k.fits() && !grows()
+	}
+	if !done {
+		k.undo()
+		return false
+	}
+	for i := len(k.taken) - 1; i >= 0; i-- {
+		k.turn(k.taken[i], false)
+		if k.fits() && !grows() {
+			k.taken = slices.Delete(k.taken, i, i+1)
+		} else {
+			k.turn(k.taken[i], true)
+		}
+	}
+	nodes := e.bestLater(c, j.n, j.g, k.suits)
+	if nodes == nil {
+		k.undo()
+		return false
+	}
+	for _, i := range k.taken {
+		e.runs[i].victim = true
+	}
+	e.promise(j, c, nodes, k.taken, ByPriority)
+	return true
+}
+
+// overSpot lets burst work take the place of spot work.
+func (e *engine) overSpot(j *job, c int32) bool {
+	if e.spotUse[c] == 0 {
+		return false
+	}
+	k, ok := e.open(j, c, OverSpot)
+	if !ok {
+		return false
+	}
+	if k.fits() || !k.takeSpots() { // what fits later waits for it
+		k.undo()
+		return false
+	}
+	return k.settle()
+}
+
+// byFairness lets a borrower take from richer ones: after the move, and on the
+// final set, it may not be richer than any of those it took from.
+func (e *engine) byFairness(j *job, c int32) bool {
+	k, ok := e.open(j, c, ByFairness)
+	if !ok || k.fits() {
+		return false
+	}
+	after := share{int64(max(0, e.org(c, j.org).use+j.units-e.org(c, j.org).subtree)), int64(e.orgs[j.org].weight)}
+	fair := func(o int32, less int) bool {
+		x := e.org(c, o)
+		return after.compare(share{int64(max(0, x.use-less-x.subtree)), int64(e.orgs[o].weight)}) <= 0
+	}
+	legal := func(r *run) bool { return !e.surplus[e.oc(c, r.org)] && fair(r.org, r.units) }
+	if after.den == 0 || !k.takeSpots() && !k.takeLoans(legal) {
+		k.undo()
+		return false
+	}
+	k.minimise()
+	for _, i := range k.taken {
+		if r := &e.runs[i]; r.tier != pool.Spot && !fair(r.org, 0) {
+			k.undo()
+			return false
+		}
+	}
+	return k.settle()
+}

@@ -1,0 +1,320 @@
+package quota
+
+import (
+	"fmt"
+	"slices"
+
+	"gpupool/domain/pool"
+)
+
+// engine is the working state of one decision: flat slices with dense ids.
+type engine struct {
+	in     *Snapshot
+	now    pool.Instant
+	policy Policy
+
+	classes  []Class
+	classAt  map[pool.ClassID]int32
+	orgs     []orgState // organisation i is account i+1
+	orgAt    map[pool.OrgID]int32
+	projects []projectState // by account
+	projAt   map[pool.ProjectID]int32
+	sites    map[pool.SiteID]int32
+	ledger   ledger
+	whole    []int // what quota could ever give of a class, closed nodes included
+
+	anyPrivate     bool // some project shares no node
+	anyMaintenance bool // some open node has maintenance ahead
+
+	nodes  []node
+	nodeAt map[nodeKey]int32
+	racks  []rack
+	masks  []mask
+
+	runs     []run
+	runAt    map[pool.AttemptID]int32
+	held     []holding // of class c and organisation o: c*len(orgs)+o
+	spots    [][]int32 // running spot attempts of a class, the mildest victim first
+	spotUse  []int
+	loanMean []int64 // decayed mean loan in thousandths of a GPU, like held
+	surplus  []bool  // got surplus in this decision, like held
+	touched  []int32 // organisations whose use changed, for the contests
+
+	jobs     []job
+	jobAt    map[pool.JobID]int32
+	buckets  []bucket
+	lanes    []lane
+	reserved []reservation // of a class
+	tries    []int         // reservations tried for a class
+	budgets  budgets
+	promises []openPromise
+	kept     []keeping
+	stopAt   map[int32]pool.Instant // of runs under notice
+
+	plan    Plan
+	nodeBuf []int32
+}
+
+type nodeKey struct {
+	id    pool.NodeID
+	class int32
+}
+
+type orgState struct {
+	id     pool.OrgID
+	weight int
+	paused string
+	noSub  bool
+	lanes  []int32
+	split  bool // some project has quota of its own
+}
+
+type projectState struct {
+	id      pool.ProjectID
+	org     int32
+	paused  string
+	mask    int32 // where it may run; 0 = everywhere
+	private bool  // never beside another organisation
+}
+
+const maxGPUs = 1 << 20 // above any cluster; larger numbers are contradictions
+
+func (e *engine) problem(format string, args ...any) {
+	e.plan.Problems = append(e.plan.Problems, fmt.Sprintf(format, args...))
+}
+
+// count reads a number of GPUs and refuses nonsense.
+func (e *engine) count(n int, what string, id any) int {
+	if n < 0 || n > maxGPUs {
+		e.problem("%s of %v is %d: taken as %d", what, id, n, min(max(n, 0), maxGPUs))
+	}
+	return min(max(n, 0), maxGPUs)
+}
+
+func build(s *Snapshot, now pool.Instant) *engine {
+	e := &engine{in: s, now: now, policy: s.Policy, stopAt: map[int32]pool.Instant{}}
+	e.plan.Version = s.Version
+	e.indexClasses()
+	e.indexAccounts()
+	e.indexNodes()
+	e.indexQuotas()
+	e.indexBudgets()
+	e.indexRuns()
+	e.indexCapacity()
+	e.indexDecay()
+	e.indexJobs()
+	for c := range e.racks {
+		e.racks[c].init(e.nodes)
+		sortBy(e.spots[c], e.milder)
+	}
+	e.indexPromises()
+	e.touched = e.touched[:0]
+	return e
+}
+
+func (e *engine) indexClasses() {
+	e.classes = slices.Clone(e.in.Classes)
+	sortBy(e.classes, func(x, y Class) bool { return x.ID < y.ID })
+	e.classAt = make(map[pool.ClassID]int32, len(e.classes))
+	e.classes = slices.CompactFunc(e.classes, func(x, y Class) bool {
+		if x.ID == y.ID {
+			e.problem("class %s stands twice", x.ID)
+		}
+		return x.ID == y.ID
+	})
+	for i, c := range e.classes {
+		e.classAt[c.ID] = int32(i)
+	}
+	n := len(e.classes)
+	e.racks = make([]rack, n)
+	e.spots = make([][]int32, n)
+	e.spotUse = make([]int, n)
+	e.whole = make([]int, n)
+	e.reserved = make([]reservation, n)
+	e.tries = make([]int, n)
+}
+
+// indexAccounts numbers organisations and projects. Each organisation has one
+// more project, without id and quota, for work that names none.
+func (e *engine) indexAccounts() {
+	orgs := slices.Clone(e.in.Orgs)
+	sortBy(orgs, func(x, y Org) bool { return x.ID < y.ID })
+	e.orgAt = make(map[pool.OrgID]int32, len(orgs))
+	for _, o := range orgs {
+		if _, twice := e.orgAt[o.ID]; twice {
+			e.problem("organisation %s stands twice", o.ID)
+			continue
+		}
+		e.orgAt[o.ID] = int32(len(e.orgs))
+		e.orgs = append(e.orgs, orgState{id: o.ID, weight: e.count(o.Weight, "weight", o.ID), paused: o.Paused, noSub: o.NoSubscription})
+	}
+	for _, id := range e.strangers() {
+		e.problem("organisation %s has work but isn't a member: taken without quota", id)
+		e.orgAt[id] = int32(len(e.orgs))
+		e.orgs = append(e.orgs, orgState{id: id, noSub: true})
+	}
+	n := int32(len(e.orgs))
+	parent := []int32{-1}
+	e.projects = make([]projectState, 1, 1+2*n)
+	e.sites = map[pool.SiteID]int32{}
+	e.masks = []mask{{}}
+	for i := range e.orgs { // organisation accounts
+		parent = append(parent, 0)
+		e.projects = append(e.projects, projectState{org: int32(i)})
+	}
+	for i := range e.orgs { // the nameless projects
+		parent = append(parent, int32(i)+1)
+		e.projects = append(e.projects, projectState{org: int32(i)})
+	}
+	projects := slices.Clone(e.in.Projects)
+	sortBy(projects, func(x, y Project) bool { return x.ID < y.ID })
+	e.projAt = make(map[pool.ProjectID]int32, len(projects))
+	for _, p := range projects {
+		o, ok := e.orgAt[p.Org]
+		if _, twice := e.projAt[p.ID]; twice || !ok || p.ID == "" {
+			e.problem("project %q stands twice or belongs to no member", p.ID)
+			continue
+		}
+		e.projAt[p.ID] = int32(len(parent))
+		e.anyPrivate = e.anyPrivate || p.NoSharedNode
+		parent = append(parent, o+1)
+		e.projects = append(e.projects, projectState{id: p.ID, org: o, paused: p.Paused, private: p.NoSharedNode,
+			mask: e.maskOf(p.Sites, p.NodeOwners, p.OwnNodesOnly, o, "")})
+	}
+	e.ledger = newLedger(len(e.classes), parent)
+	e.held = make([]holding, len(e.classes)*len(e.orgs))
+	e.loanMean = make([]int64, len(e.held))
+	e.surplus = make([]bool, len(e.held))
+}
+
+// strangers are organisations that have work but no row.
+func (e *engine) strangers() []pool.OrgID {
+	var out []pool.OrgID
+	add := func(id pool.OrgID) {
+		if _, ok := e.orgAt[id]; !ok && !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	for i := range e.in.Running {
+		add(e.in.Running[i].Org)
+	}
+	for i := range e.in.Pending {
+		add(e.in.Pending[i].Org)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// account finds the project account of a piece of work.
+func (e *engine) account(o pool.OrgID, p pool.ProjectID, what any) int32 {
+	org := e.orgAt[o]
+	if p != "" {
+		if a, ok := e.projAt[p]; ok && e.projects[a].org == org {
+			return a
+		}
+		e.problem("%v names project %q, which %s doesn't have", what, p, o)
+	}
+	return 1 + int32(len(e.orgs)) + org
+}
+
+func (e *engine) indexNodes() {
+	nodes := slices.Clone(e.in.Nodes)
+	sortBy(nodes, func(x, y Node) bool { return x.Class < y.Class || x.Class == y.Class && x.ID < y.ID })
+	e.nodeAt = make(map[nodeKey]int32, len(nodes))
+	for _, n := range nodes {
+		c, ok := e.classAt[n.Class]
+		if _, twice := e.nodeAt[nodeKey{n.ID, c}]; !ok || twice {
+			e.problem("node %s has the unknown class %q or stands twice", n.ID, n.Class)
+			continue
+		}
+		x := node{id: n.ID, class: c, site: e.siteOf(n.Site), contributor: -1, slack: unlimited, maintenance: n.Maintenance}
+		if o, ok := e.orgAt[n.Contributor]; ok {
+			x.contributor = o
+		}
+		x.gpus = e.count(n.GPUs, "GPUs", n.ID)
+		x.cap = max(0, x.gpus-e.count(n.Foreign, "foreign GPUs", n.ID))
+		x.open = n.State == Ready && !n.Maintenance.Contains(e.now)
+		e.anyMaintenance = e.anyMaintenance || x.open && n.Maintenance.Start > e.now
+		e.nodeAt[nodeKey{n.ID, c}] = int32(len(e.nodes))
+		e.nodes = append(e.nodes, x)
+		e.whole[c] += x.cap
+	}
+	for i := range e.nodes {
+		r := &e.racks[e.nodes[i].class]
+		if r.hi == 0 {
+			r.lo = int32(i)
+		}
+		r.hi = int32(i) + 1
+	}
+}
+
+// indexQuotas fills the tree, the consortium's own pool excepted.
+func (e *engine) indexQuotas() {
+	put := func(a int32, id any, qs []Quota) {
+		for _, q := range qs {
+			c, ok := e.classAt[q.Class]
+			if !ok {
+				e.problem("quota of %v names the unknown class %q", id, q.Class)
+				continue
+			}
+			x := e.ledger.at(c, a)
+			x.nominal += e.count(q.Nominal, "quota", id)
+			if q.BorrowLimit != nil {
+				x.borrow = e.count(*q.BorrowLimit, "borrow limit", id)
+			}
+			if q.LendLimit != nil {
+				x.lend = e.count(*q.LendLimit, "lend limit", id)
+			}
+			if x.nominal > 0 && e.ledger.parent[a] > 0 {
+				e.orgs[e.projects[a].org].split = true
+			}
+		}
+	}
+	seen := make([]bool, len(e.projects))
+	for i := range e.in.Orgs {
+		if o := e.orgAt[e.in.Orgs[i].ID]; !seen[o+1] {
+			seen[o+1] = true
+			put(o+1, e.in.Orgs[i].ID, e.in.Orgs[i].Quotas)
+		}
+	}
+	for i := range e.in.Projects {
+		if a, ok := e.projAt[e.in.Projects[i].ID]; ok && !seen[a] {
+			seen[a] = true
+			put(a, e.in.Projects[i].ID, e.in.Projects[i].Quotas)
+		}
+	}
+	for c := range e.classes {
+		e.ledger.settle(int32(c))
+	}
+}
+
+// indexCapacity computes the consortium's own pool: what the hardware that can
+// be used has beyond the quotas of the organisations. Lend limits don't reach
+// above the organisations, so the tree below stays as it is.
+func (e *engine) indexCapacity() {
+	capacity := make([]int, len(e.classes))
+	for i := range e.nodes {
+		n := &e.nodes[i]
+		if n.open {
+			capacity[n.class] += n.cap
+		} else {
+			capacity[n.class] += min(n.cap, n.planned)
+		}
+	}
+	for c := range e.classes {
+		sold := 0
+		for a := 1; a < e.ledger.width; a++ {
+			sold += e.ledger.at(int32(c), int32(a)).nominal
+		}
+		root := e.ledger.at(int32(c), 0)
+		kept := sold - root.subtree
+		root.nominal = max(0, capacity[c]-sold)
+		root.subtree += root.nominal
+		e.whole[c] = max(e.whole[c]-kept, root.subtree)
+	}
+}
+
+func (e *engine) oc(c, o int32) int { return int(c)*len(e.orgs) + int(o) }
+
+// org is the account of an organisation.
+func (e *engine) org(c, o int32) *account { return e.ledger.at(c, o+1) }

@@ -1,0 +1,273 @@
+package quota
+
+import (
+	"slices"
+
+	"gpupool/domain/pool"
+)
+
+// openPromise is a stored promise that still holds in this decision.
+type openPromise struct {
+	stored  *Promise
+	job     int32
+	class   int32
+	run     int32 // the beneficiary
+	victims []int32
+	nodes   []hold
+	over    bool
+}
+
+// indexPromises puts the open promises into the working state: their victims
+// are gone, their beneficiaries run, only the nodes still hold the victims.
+func (e *engine) indexPromises() {
+	order := make([]int32, len(e.in.Promises))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	sortBy(order, func(x, y int32) bool { return e.in.Promises[x].Job < e.in.Promises[y].Job })
+	for _, i := range order {
+		p := &e.in.Promises[i]
+		o := openPromise{stored: p}
+		for _, v := range p.Victims {
+			if k, ok := e.runAt[v]; ok {
+				o.victims = append(o.victims, k)
+			}
+		}
+		if why, ok := e.holdsStill(p, &o); !ok {
+			e.withdraw(&o, why)
+			continue
+		}
+		e.notice(&o)
+		e.occupy(&o)
+		e.promises = append(e.promises, o)
+		if e.overbooked(o.nodes) {
+			e.giveUp(&e.promises[len(e.promises)-1], NodeLost)
+		}
+	}
+	e.releaseKept()
+	for i := range e.promises {
+		if o := &e.promises[i]; !o.over && !e.fulfil(o) && !o.stored.Sent {
+			e.elsewhere(o)
+		}
+	}
+}
+
+// holdsStill checks a promise against the snapshot and reads its places.
+func (e *engine) holdsStill(p *Promise, o *openPromise) (WithdrawReason, bool) {
+	j, ok := e.jobAt[p.Job]
+	if !ok || e.jobs[j].bucket < 0 || e.jobs[j].done {
+		return Cancelled, false
+	}
+	c, ok := e.classAt[p.Class]
+	if !ok || !slices.Contains(e.jobs[j].classes, c) || len(p.Placement) != e.jobs[j].n {
+		return Cancelled, false
+	}
+	o.job, o.class = j, c
+	for _, x := range p.Placement {
+		n, ok := e.nodeAt[nodeKey{x.Node, c}]
+		if !ok || !e.nodes[n].open || x.GPUs != e.jobs[j].g || !e.suits(&e.jobs[j], &e.nodes[n]) && !e.anyPrivate {
+			return NodeLost, false
+		}
+		o.nodes = append(o.nodes, hold{n, x.GPUs})
+	}
+	if limit := e.policy.DrainLimit; limit > 0 && e.now > p.StopAt.Add(limit) && e.holding(o.victims) > 0 {
+		return Overdue, false
+	}
+	return "", true
+}
+
+func (e *engine) holding(victims []int32) int {
+	n := 0
+	for _, v := range victims {
+		if e.runs[v].holds {
+			n++
+		}
+	}
+	return n
+}
+
+// notice takes the victims out of every count but the physical one.
+func (e *engine) notice(o *openPromise) {
+	for _, v := range o.victims {
+		r := &e.runs[v]
+		r.promised++
+		e.stopAt[v] = max(e.stopAt[v], o.stored.StopAt)
+		if !r.gone {
+			e.release(v)
+		}
+	}
+}
+
+// occupy counts the beneficiary as running.
+func (e *engine) occupy(o *openPromise) {
+	j := &e.jobs[o.job]
+	o.run = e.enter(e.runOf(j, o.class, o.nodes, false))
+	j.done, j.promised, j.stopAt = true, true, o.stored.StopAt
+}
+
+// runOf is a holder for a job that doesn't run yet.
+func (e *engine) runOf(j *job, c int32, nodes []hold, holds bool) run {
+	return run{id: pool.AttemptID{Job: e.id(j)}, org: j.org, account: j.account, class: c, units: j.units, tier: j.tier,
+		priority: j.priority, started: e.now, end: e.endOf(j), protected: true, holds: holds, nodes: nodes, charges: e.charges(j)}
+}
+
+func (e *engine) overbooked(nodes []hold) bool {
+	return slices.ContainsFunc(nodes, func(h hold) bool { return e.nodes[h.node].planned > e.nodes[h.node].cap })
+}
+
+// giveUp takes a promise out of the working state again.
+func (e *engine) giveUp(o *openPromise, why WithdrawReason) {
+	e.release(o.run)
+	j := &e.jobs[o.job]
+	j.done, j.promised = false, false
+	o.over = true
+	for _, v := range o.victims {
+		e.runs[v].promised--
+	}
+	e.withdraw(o, why)
+}
+
+// withdraw records the end of a promise. Its victims run on if nobody sent
+// them a stop and no other promise counts on them: releaseKept settles that
+// when all promises are known.
+func (e *engine) withdraw(o *openPromise, why WithdrawReason) {
+	e.plan.Withdrawn = append(e.plan.Withdrawn, Withdrawal{Job: o.stored.Job, Why: why})
+	e.kept = append(e.kept, keeping{at: len(e.plan.Withdrawn) - 1, sent: o.stored.Sent, victims: o.victims})
+}
+
+// keeping is the victims of a withdrawn promise.
+type keeping struct {
+	at      int
+	sent    bool
+	victims []int32
+}
+
+func (e *engine) releaseKept() {
+	for _, k := range e.kept {
+		for _, v := range k.victims {
+			r := &e.runs[v]
+			stopping := r.source > 0 && e.in.Running[r.source-1].Stopping
+			switch {
+			case k.sent || stopping:
+				if !r.gone {
+					e.release(v)
+				}
+			case r.promised == 0:
+				if r.gone {
+					e.restore(v)
+				}
+				w := &e.plan.Withdrawn[k.at]
+				w.Keep = append(w.Keep, r.id)
+			}
+		}
+	}
+	e.kept = nil
+}
+
+// fulfil starts the beneficiary when every victim is gone and its places are
+// free.
+func (e *engine) fulfil(o *openPromise) bool {
+	if e.holding(o.victims) > 0 {
+		return false
+	}
+	for _, h := range o.nodes {
+		if n := &e.nodes[h.node]; n.held+h.gpus > n.cap {
+			return false
+		}
+	}
+	e.runs[o.run].holds = true
+	for _, h := range o.nodes {
+		e.shift(h.node, h.gpus, 0)
+	}
+	j := &e.jobs[o.job]
+	j.promised = false
+	e.admission(j, o.run)
+	o.over = true
+	return true
+}
+
+// elsewhere withdraws a promise when the job fits now with all its victims
+// running on.
+func (e *engine) elsewhere(o *openPromise) {
+	j := &e.jobs[o.job]
+	e.release(o.run)
+	var back []int32
+	for _, v := range o.victims {
+		if r := &e.runs[v]; r.holds && r.promised == 1 && !e.in.Running[r.source-1].Stopping {
+			e.restore(v)
+			back = append(back, v)
+		}
+	}
+	clash := slices.ContainsFunc(back, func(v int32) bool { return e.overbooked(known(e.runs[v].nodes)) })
+	if !clash {
+		if nodes := e.fitsNow(j, o.class); nodes != nil {
+			j.promised, o.over = false, true
+			for _, v := range o.victims {
+				e.runs[v].promised--
+			}
+			e.withdraw(o, Elsewhere)
+			e.releaseKept()
+			e.admit(j, o.class, nodes)
+			return
+		}
+	}
+	for _, v := range back {
+		e.release(v)
+	}
+	e.restore(o.run)
+}
+
+func known(nodes []hold) []hold {
+	out := make([]hold, 0, len(nodes))
+	for _, h := range nodes {
+		if h.node >= 0 {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// promise earmarks GPUs for a job until the victims are gone. It also names
+// the victims of earlier promises whose GPUs it counts on.
+func (e *engine) promise(j *job, c int32, nodes, victims []int32, rule Rule) {
+	p := Promise{Job: e.id(j), Class: e.classes[c].ID, StopAt: e.now.Add(e.policy.Notice), Rule: rule}
+	if len(victims) == 0 {
+		p.StopAt = e.now
+	}
+	all := slices.Clone(victims)
+	slices.Sort(nodes)
+	holds := make([]hold, len(nodes))
+	for i, n := range nodes {
+		holds[i] = hold{n, j.g}
+		p.Placement = append(p.Placement, NodeGPUs{e.nodes[n].id, j.g})
+		for _, k := range e.nodes[n].runs {
+			if r := &e.runs[k]; r.gone && r.holds && (r.promised > 0 || r.victim) && !slices.Contains(all, k) {
+				all = append(all, k)
+			}
+		}
+	}
+	for _, k := range all {
+		p.Victims = append(p.Victims, e.runs[k].id)
+		p.StopAt = max(p.StopAt, e.stopAt[k])
+		if e.stopAt[k] == 0 {
+			e.stopAt[k] = p.StopAt
+		}
+	}
+	sortBy(p.Victims, attemptBefore)
+	j.promised, j.stopAt = true, p.StopAt
+	e.unreserve(j)
+	e.enter(e.runOf(j, c, holds, false))
+	e.plan.Reclaim = append(e.plan.Reclaim, p)
+}
+
+// unreserve frees the reservation of a job that needs it no more.
+func (e *engine) unreserve(j *job) {
+	for c := range e.reserved {
+		if v := &e.reserved[c]; v.set && v.job == e.id(j) {
+			*v = reservation{}
+			for i := e.racks[c].lo; i < e.racks[c].hi; i++ {
+				e.nodes[i].slack = unlimited
+			}
+		}
+	}
+}
