@@ -85,6 +85,11 @@ type applying struct {
 }
 
 func (a *applying) apply(tx Tx) error {
+	if a.plan.Changes() {
+		if err := integrateLending(tx, a.view); err != nil {
+			return err
+		}
+	}
 	promises, err := tx.OpenPromises()
 	if err != nil {
 		return err
