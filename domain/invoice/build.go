@@ -3,6 +3,8 @@ package invoice
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"gpupool/domain/money"
 	"gpupool/domain/pool"
@@ -17,12 +19,14 @@ type Order struct {
 	Org      pool.OrgID
 	Period   pool.Month
 	Zone     string
+	Language string
 	Currency money.Currency
 	Seller   Party
 	Buyer    Party
 	Tax      TaxProfile
 	Lines    []rating.Line
 	Range    Range
+	Names    map[string]string // of the ids on the lines
 }
 
 // ErrForeignLine says that a line belongs to another billing account.
@@ -45,8 +49,8 @@ func Build(o Order) (Document, error) {
 }
 
 func head(d *Document, o Order) error {
-	*d = Document{ID: o.ID, Kind: o.Kind, Account: o.Account, Org: o.Org, Period: o.Period, Zone: o.Zone,
-		Currency: o.Currency, Seller: o.Seller, Buyer: o.Buyer, Range: o.Range}
+	*d = Document{Form: form, ID: o.ID, Kind: o.Kind, Account: o.Account, Org: o.Org, Period: o.Period, Zone: o.Zone,
+		Language: o.Language, Currency: o.Currency, Seller: o.Seller, Buyer: o.Buyer, Range: o.Range, Names: maps.Clone(o.Names)}
 	return o.Tax.check()
 }
 
@@ -55,6 +59,7 @@ func positions(d *Document, o Order) error {
 		if l.Account != o.Account {
 			return fmt.Errorf("line %d of %s: %w", i+1, l.Account, ErrForeignLine)
 		}
+		l.Parts = slices.Clone(l.Parts) // the document is nobody else's
 		d.Lines = append(d.Lines, Line{No: i + 1, Line: l, Tax: Tax{Treatment: o.Tax.Treatment, Rate: o.Tax.rate()}})
 	}
 	return nil

@@ -26,8 +26,8 @@ func CreditFor(inv Document, before []Document, id pool.InvoiceID, reason string
 	if inv.Draft() || inv.Kind == CreditNote {
 		return Document{}, errors.New("only an issued invoice can be credited")
 	}
-	d := Document{ID: id, Kind: CreditNote, Account: inv.Account, Org: inv.Org, Period: inv.Period, Zone: inv.Zone,
-		Currency: inv.Currency, Seller: inv.Seller, Buyer: inv.Buyer, Corrects: inv.Number, Reason: reason}
+	d := Document{Form: form, ID: id, Kind: CreditNote, Account: inv.Account, Org: inv.Org, Period: inv.Period, Zone: inv.Zone,
+		Language: inv.Language, Names: inv.Names, Currency: inv.Currency, Seller: inv.Seller, Buyer: inv.Buyer, Corrects: inv.Number, Reason: reason}
 	left := open(inv, before)
 	for i, c := range credits {
 		if c.Line < 1 || c.Line > len(inv.Lines) {
@@ -39,6 +39,9 @@ func CreditFor(inv Document, before []Document, id pool.InvoiceID, reason string
 		left[c.Line] -= c.Net
 		d.Lines = append(d.Lines, creditLine(inv.Lines[c.Line-1], i+1, c))
 		d.Net -= c.Net
+	}
+	if credited := credited(before) - d.Net; credited > inv.Net {
+		return Document{}, fmt.Errorf("invoice %s: credit %d of %d net, waivers deducted: %w", inv.Number, credited, inv.Net, ErrTooMuch)
 	}
 	creditTax(&d, inv, before)
 	d.Total = d.Net + d.Tax
@@ -57,6 +60,14 @@ func open(inv Document, before []Document) map[int]money.Amount {
 		}
 	}
 	return left
+}
+
+// credited is the net that notes gave back so far, positive.
+func credited(notes []Document) (sum money.Amount) {
+	for _, n := range notes {
+		sum -= n.Net
+	}
+	return sum
 }
 
 func creditLine(l Line, no int, c Credit) Line {
@@ -80,9 +91,8 @@ func creditTax(d *Document, inv Document, before []Document) {
 		return
 	}
 	t := inv.Taxes[0]
-	var net, tax money.Amount
+	net, tax := -credited(before), money.Amount(0)
 	for _, note := range before {
-		net += note.Net
 		tax += note.Tax
 	}
 	t.Net, t.Tax = d.Net, t.Rate.Of(net+d.Net)-tax

@@ -78,8 +78,10 @@ type Range struct{ From, To int64 }
 
 // Document is a whole invoice or credit note. Money is net, then tax, then
 // total, in minor units of Currency; on a credit note all are negative. An
-// issued document never changes.
+// issued document never changes. A field that is added later has omitzero, so
+// that documents issued before keep their hash.
 type Document struct {
+	Form     string // of this struct, for readers to come
 	ID       pool.InvoiceID
 	Number   string // e.g. NB-2026-000123; empty on a draft
 	Kind     Kind
@@ -87,13 +89,15 @@ type Document struct {
 	Org      pool.OrgID
 	Period   pool.Month
 	Zone     string // billing zone, as printed
+	Language string // en or zh
 	Currency money.Currency
 	Seller   Party
 	Buyer    Party
 	Issued   pool.Instant // 0 on a draft
 	Due      pool.Instant
-	Corrects string // number of the invoice that a credit note refers to
-	Reason   string // why a credit note was made
+	Names    map[string]string // what classes, plans, projects, users and jobs (by id) were called at issue
+	Corrects string            // number of the invoice that a credit note refers to
+	Reason   string            // why a credit note was made
 	Lines    []Line
 	Net      money.Amount
 	Taxes    []TaxTotal
@@ -104,6 +108,9 @@ type Document struct {
 	Previous string // Hash of the issuer's document before this one; empty for the first
 	Hash     string // SHA-256 over Segments, Previous and the document's content, hex
 }
+
+// form names the layout of Document.
+const form = "gpupool-invoice-1"
 
 // Draft tells whether the document has not been issued.
 func (d Document) Draft() bool { return d.Number == "" }

@@ -33,14 +33,32 @@ func Issue(d Document, number string, at, due pool.Instant, segments []rating.Se
 	return d, nil
 }
 
-// digest is the hash of everything the document says, its chain included. The
-// form is JSON of the struct: fields in the order of their declaration, no maps.
-func (d Document) digest() string {
-	d.Hash = ""
+// Encode is the one form in which a document is stored, hashed and exported:
+// JSON, fields in the order of their declaration, keys of maps sorted.
+func (d Document) Encode() []byte {
 	b, err := json.Marshal(d)
 	if err != nil {
 		panic(fmt.Sprintf("invoice: %v", err)) // plain data always encodes
 	}
-	sum := sha256.Sum256(b)
+	return b
+}
+
+// Decode reads what Encode wrote. Errors: it is not JSON of a document, or of a
+// form that this program does not know.
+func Decode(b []byte) (Document, error) {
+	var d Document
+	if err := json.Unmarshal(b, &d); err != nil {
+		return Document{}, fmt.Errorf("read a stored invoice: %w", err)
+	}
+	if d.Form != form {
+		return Document{}, fmt.Errorf("read a stored invoice: its form %q is not known", d.Form)
+	}
+	return d, nil
+}
+
+// digest is the hash of everything the document says, its chain included.
+func (d Document) digest() string {
+	d.Hash = ""
+	sum := sha256.Sum256(d.Encode())
 	return hex.EncodeToString(sum[:])
 }

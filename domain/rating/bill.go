@@ -21,7 +21,8 @@ type Basis struct {
 }
 
 // LateMonth is a closed month for which use became known or was corrected
-// after its invoice.
+// after its invoice. Accounts of one organisation share included hours, so late
+// use of one may move the lines of the others: give the month to all of them.
 type LateMonth struct {
 	Month    pool.Month
 	Use      Input  // all that is known of it now
