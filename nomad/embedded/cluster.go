@@ -84,8 +84,11 @@ func (c *Cluster) Close() error {
 	var err error
 	c.close.Do(func() {
 		close(c.closed)
-		if c.server != nil {
-			err = c.server.Close()
+		c.mu.Lock()
+		srv := c.server
+		c.mu.Unlock()
+		if srv != nil {
+			err = srv.Close()
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()

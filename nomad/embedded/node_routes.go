@@ -30,6 +30,22 @@ func (c *Cluster) readNode(q query) answer {
 	return readOf(n.ModifyIndex, c.nodeWire(n))
 }
 
+// readNodePart serves /v1/node/{id}/allocations and /v1/node/pool/{name},
+// which a router can't tell apart.
+func (c *Cluster) readNodePart(q query) answer {
+	switch {
+	case q.PathValue("id") == "pool":
+		p := c.s.pools[q.PathValue("part")]
+		if p == nil {
+			return notFound(c.s.Last["pools"], "node pool")
+		}
+		return readOf(p.ModifyIndex, p)
+	case q.PathValue("part") == "allocations":
+		return c.nodeAllocations(q)
+	}
+	return failed(http.StatusNotFound, "Invalid API path")
+}
+
 type nodeUpdated struct {
 	EvalCreateIndex uint64
 	EvalIDs         []string
@@ -97,14 +113,6 @@ func (c *Cluster) listPools(q query) answer {
 	}
 	slices.SortFunc(rows, func(a, b *nodePool) int { return strings.Compare(a.Name, b.Name) })
 	return listed(q, c.s.Last["pools"], rows, func(p *nodePool) string { return p.Name })
-}
-
-func (c *Cluster) readPool(q query) answer {
-	p := c.s.pools[q.PathValue("name")]
-	if p == nil {
-		return notFound(c.s.Last["pools"], "node pool")
-	}
-	return readOf(p.ModifyIndex, p)
 }
 
 func (c *Cluster) writePool(q query) answer {

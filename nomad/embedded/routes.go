@@ -79,12 +79,11 @@ func (c *Cluster) routes() *http.ServeMux {
 
 	get("/v1/nodes", read, c.listNodes)
 	get("/v1/node/{id}", read, c.readNode)
-	get("/v1/node/{id}/allocations", read, c.nodeAllocations)
+	get("/v1/node/{id}/{part}", read, c.readNodePart)
 	put("/v1/node/{id}/drain", c.drainNode)
 	put("/v1/node/{id}/eligibility", c.eligibilityNode)
 	get("/v1/node/pools", read, c.listPools)
 	put("/v1/node/pools", c.writePool)
-	get("/v1/node/pool/{name}", read, c.readPool)
 
 	get("/v1/namespaces", read, c.listNamespaces)
 	put("/v1/namespaces", c.writeNamespace)
@@ -171,16 +170,27 @@ func (c *Cluster) wait(q query, h func(query) answer, after uint64) answer {
 	}
 	limit := time.NewTimer(d)
 	defer limit.Stop()
-	for {
-		changed := c.watch()
-		a := c.once(q, h)
-		if a.index > after || !a.read {
-			return a
+	a, seen := answer{}, uint64(0)
+	for first := true; ; first = false {
+		changed, now := c.look()
+		if first || now != seen { // a list is made again only when something changed
+			if a = c.once(q, h); a.index > after || !a.read {
+				return a
+			}
+			seen = now
 		}
 		if !c.pause(q.Request, changed, limit.C) {
-			return c.once(q, h)
+			return a
 		}
 	}
+}
+
+// look lets time pass and gives the cluster's index, with what is closed at
+// the next change.
+func (c *Cluster) look() (<-chan struct{}, uint64) {
+	changed := c.watch()
+	_ = c.do(func() error { return nil }) // what is broken shows in the answer
+	return changed, c.Index()
 }
 
 // watch is closed at the next change.
