@@ -336,15 +336,15 @@ CREATE INDEX contributions_org ON contributions (org_id, valid_from);
 
 -- What was published never changes.
 -- +goose StatementBegin
-CREATE FUNCTION refuse_final_change() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION '% is final and never changes', TG_TABLE_NAME;
 END $$;
 -- +goose StatementEnd
 CREATE TRIGGER plan_versions_update BEFORE UPDATE ON plan_versions FOR EACH ROW
-    WHEN (OLD.published_at <> 0) EXECUTE FUNCTION refuse_final_change();
+    WHEN (OLD.published_at <> 0) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER plan_versions_delete BEFORE DELETE ON plan_versions FOR EACH ROW
-    WHEN (OLD.published_at <> 0) EXECUTE FUNCTION refuse_final_change();
+    WHEN (OLD.published_at <> 0) EXECUTE FUNCTION refuse_change();
 -- +goose StatementBegin
 CREATE FUNCTION refuse_published_plan_classes() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -359,9 +359,9 @@ CREATE TRIGGER plan_classes_insert BEFORE INSERT ON plan_classes FOR EACH ROW EX
 CREATE TRIGGER plan_classes_update BEFORE UPDATE ON plan_classes FOR EACH ROW EXECUTE FUNCTION refuse_published_plan_classes();
 CREATE TRIGGER plan_classes_delete BEFORE DELETE ON plan_classes FOR EACH ROW EXECUTE FUNCTION refuse_published_plan_classes();
 CREATE TRIGGER price_lists_update BEFORE UPDATE ON price_lists FOR EACH ROW
-    WHEN (OLD.published_at <> 0) EXECUTE FUNCTION refuse_final_change();
+    WHEN (OLD.published_at <> 0) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER price_lists_delete BEFORE DELETE ON price_lists FOR EACH ROW
-    WHEN (OLD.published_at <> 0) EXECUTE FUNCTION refuse_final_change();
+    WHEN (OLD.published_at <> 0) EXECUTE FUNCTION refuse_change();
 -- +goose StatementBegin
 CREATE FUNCTION refuse_published_price_rows() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -377,18 +377,18 @@ CREATE TRIGGER price_rows_update BEFORE UPDATE ON price_rows FOR EACH ROW EXECUT
 CREATE TRIGGER price_rows_delete BEFORE DELETE ON price_rows FOR EACH ROW EXECUTE FUNCTION refuse_published_price_rows();
 
 -- Dated rows decide money: a change is a new row.
-CREATE TRIGGER project_accounts_update BEFORE UPDATE ON project_accounts FOR EACH ROW EXECUTE FUNCTION refuse_final_change();
-CREATE TRIGGER project_accounts_delete BEFORE DELETE ON project_accounts FOR EACH ROW EXECUTE FUNCTION refuse_final_change();
-CREATE TRIGGER quota_limits_update BEFORE UPDATE ON quota_limits FOR EACH ROW EXECUTE FUNCTION refuse_final_change();
-CREATE TRIGGER quota_limits_delete BEFORE DELETE ON quota_limits FOR EACH ROW EXECUTE FUNCTION refuse_final_change();
-CREATE TRIGGER spending_caps_update BEFORE UPDATE ON spending_caps FOR EACH ROW EXECUTE FUNCTION refuse_final_change();
-CREATE TRIGGER spending_caps_delete BEFORE DELETE ON spending_caps FOR EACH ROW EXECUTE FUNCTION refuse_final_change();
+CREATE TRIGGER project_accounts_update BEFORE UPDATE ON project_accounts FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER project_accounts_delete BEFORE DELETE ON project_accounts FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER quota_limits_update BEFORE UPDATE ON quota_limits FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER quota_limits_delete BEFORE DELETE ON quota_limits FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER spending_caps_update BEFORE UPDATE ON spending_caps FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER spending_caps_delete BEFORE DELETE ON spending_caps FOR EACH ROW EXECUTE FUNCTION refuse_change();
 
 -- A row trigger never sees TRUNCATE.
-CREATE TRIGGER plan_versions_truncate BEFORE TRUNCATE ON plan_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_final_change();
-CREATE TRIGGER plan_classes_truncate BEFORE TRUNCATE ON plan_classes FOR EACH STATEMENT EXECUTE FUNCTION refuse_final_change();
-CREATE TRIGGER price_lists_truncate BEFORE TRUNCATE ON price_lists FOR EACH STATEMENT EXECUTE FUNCTION refuse_final_change();
-CREATE TRIGGER price_rows_truncate BEFORE TRUNCATE ON price_rows FOR EACH STATEMENT EXECUTE FUNCTION refuse_final_change();
-CREATE TRIGGER project_accounts_truncate BEFORE TRUNCATE ON project_accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_final_change();
-CREATE TRIGGER quota_limits_truncate BEFORE TRUNCATE ON quota_limits FOR EACH STATEMENT EXECUTE FUNCTION refuse_final_change();
-CREATE TRIGGER spending_caps_truncate BEFORE TRUNCATE ON spending_caps FOR EACH STATEMENT EXECUTE FUNCTION refuse_final_change();
+CREATE TRIGGER plan_versions_truncate BEFORE TRUNCATE ON plan_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER plan_classes_truncate BEFORE TRUNCATE ON plan_classes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER price_lists_truncate BEFORE TRUNCATE ON price_lists FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER price_rows_truncate BEFORE TRUNCATE ON price_rows FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER project_accounts_truncate BEFORE TRUNCATE ON project_accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER quota_limits_truncate BEFORE TRUNCATE ON quota_limits FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER spending_caps_truncate BEFORE TRUNCATE ON spending_caps FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
