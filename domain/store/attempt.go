@@ -70,7 +70,7 @@ func (t *tx) Attempt(id pool.AttemptID) (domain.Attempt, error) {
 	if err := neededAttempt(id); err != nil {
 		return domain.Attempt{}, err
 	}
-	return nounOf(find[attemptRow](t, "job_id = ? AND n = ?", id.Job, id.N))
+	return one(t, attemptRow.noun, "job_id = ? AND n = ?", id.Job, id.N)
 }
 
 // Attempts of the job, by n.
@@ -78,12 +78,12 @@ func (t *tx) Attempts(job pool.JobID) ([]domain.Attempt, error) {
 	if err := needed(job); err != nil {
 		return nil, err
 	}
-	return nounsOf(list[attemptRow](t, "n", "job_id = ?", job))
+	return all(t, attemptRow.noun, "n", "job_id = ?", job)
 }
 
 // LiveAttempts of all members that have not ended, oldest first.
 func (t *tx) LiveAttempts() ([]domain.Attempt, error) {
-	return nounsOf(list[attemptRow](t, "admitted_at, job_id, n", "state <> 'ended'"))
+	return all(t, attemptRow.noun, "admitted_at, job_id, n", "state <> 'ended'")
 }
 
 // LiveAttemptsOf one member that have not ended, oldest first.
@@ -91,7 +91,7 @@ func (t *tx) LiveAttemptsOf(org pool.OrgID) ([]domain.Attempt, error) {
 	if err := needed(org); err != nil {
 		return nil, err
 	}
-	return nounsOf(list[attemptRow](t, "admitted_at, job_id, n", "org_id = ? AND state <> 'ended'", org))
+	return all(t, attemptRow.noun, "admitted_at, job_id, n", "org_id = ? AND state <> 'ended'", org)
 }
 
 func (t *tx) InsertAttempt(a domain.Attempt) error {

@@ -55,5 +55,5 @@ func (t *tx) Audit(org pool.OrgID, beforeSeq int64, limit int) ([]domain.AuditRo
 	}
 	var rows []auditRow
 	err := q.Order("seq DESC").Limit(page(limit)).Find(&rows).Error
-	return nounsOf(rows, fail(err))
+	return mapped(rows, fail(err), auditRow.noun)
 }

@@ -40,5 +40,5 @@ func (t *tx) Covers(a pool.AttemptID) ([]domain.CoverRow, error) {
 	if err := neededAttempt(a); err != nil {
 		return nil, err
 	}
-	return nounsOf(list[coverRow](t, "from_at", "job_id = ? AND n = ?", a.Job, a.N))
+	return all(t, coverRow.noun, "from_at", "job_id = ? AND n = ?", a.Job, a.N)
 }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"database/sql"
+	"strings"
 	"testing"
 
 	"gpupool/domain"
@@ -13,26 +14,26 @@ import (
 // somebody with the password would have it.
 func eachByHand(t *testing.T, fn func(t *testing.T, s *store.Store, hand *sql.DB)) {
 	t.Helper()
-	open := func(t *testing.T, driver, name string) *sql.DB {
-		db, err := sql.Open(driver, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { db.Close() })
-		return db
-	}
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		c := storetest.SQLite(t)
-		s := storetest.Open(t, nil, c)
-		fn(t, s, open(t, "sqlite", "file:"+c.SQLitePath+"?_pragma=busy_timeout(10000)"))
+		fn(t, storetest.Open(t, nil, c), byHand(t, "sqlite", c.SQLitePath))
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		c := storetest.Postgres(t)
-		s := storetest.Open(t, nil, c)
-		fn(t, s, open(t, "pgx", c.PostgresURL))
+		fn(t, storetest.Open(t, nil, c), byHand(t, "pgx", c.PostgresURL))
 	})
+}
+
+func byHand(t *testing.T, driver, address string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open(driver, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
 }
 
 func TestWhatWasDoneIsNeverChangedByHand(t *testing.T) {
@@ -51,4 +52,34 @@ func refused(t *testing.T, hand *sql.DB, statements ...string) {
 			t.Errorf("the database took: %s", q)
 		}
 	}
+}
+
+type plan struct {
+	indexes []string
+	sorts   bool
+	text    []string
+}
+
+// explain asks SQLite how it would run the query.
+func explain(t *testing.T, hand *sql.DB, query string) plan {
+	t.Helper()
+	rows, err := hand.Query("EXPLAIN QUERY PLAN " + query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var p plan
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		p.text = append(p.text, detail)
+		if _, after, ok := strings.Cut(detail, "INDEX "); ok {
+			p.indexes = append(p.indexes, strings.Fields(after)[0])
+		}
+		p.sorts = p.sorts || strings.Contains(detail, "TEMP B-TREE")
+	}
+	return p
 }

@@ -98,23 +98,23 @@ func (t *tx) Invoice(org pool.OrgID, id pool.InvoiceID) (domain.Invoice, error) 
 	if err := cmp.Or(needed(org), needed(id)); err != nil {
 		return domain.Invoice{}, err
 	}
-	return nounOf(find[invoiceRow](t, "id = ? AND org_id = ?", id, org))
+	return one(t, invoiceRow.noun, "id = ? AND org_id = ?", id, org)
 }
 
 func (t *tx) InvoiceByNumber(number string) (domain.Invoice, error) {
 	if err := needed(number); err != nil {
 		return domain.Invoice{}, err
 	}
-	return nounOf(find[invoiceRow](t, "number = ?", number))
+	return one(t, invoiceRow.noun, "number = ?", number)
 }
 
 // Invoices of the organisation, or of all with "", newest first, void ones too.
 func (t *tx) Invoices(org pool.OrgID) ([]domain.Invoice, error) {
 	const newest = "issued_at DESC, id DESC"
 	if org == "" {
-		return nounsOf(list[invoiceRow](t, newest, ""))
+		return all(t, invoiceRow.noun, newest, "")
 	}
-	return nounsOf(list[invoiceRow](t, newest, "org_id = ?", org))
+	return all(t, invoiceRow.noun, newest, "org_id = ?", org)
 }
 
 // LastInvoice is the live one of the account whose range reaches furthest: a
@@ -131,7 +131,7 @@ func (t *tx) InvoiceOf(a pool.AccountID, m pool.Month, kind string) (domain.Invo
 	if err := cmp.Or(needed(a), needed(kind)); err != nil {
 		return domain.Invoice{}, err
 	}
-	return nounOf(find[invoiceRow](t, "account_id = ? AND month = ? AND kind = ? AND live", a, m.String(), kind))
+	return one(t, invoiceRow.noun, "account_id = ? AND month = ? AND kind = ? AND live", a, m.String(), kind)
 }
 
 func firstInvoice(t *tx, order, where string, args ...any) (domain.Invoice, error) {

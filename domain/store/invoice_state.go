@@ -53,7 +53,7 @@ func (t *tx) InvoiceStates(id pool.InvoiceID) ([]domain.InvoiceState, error) {
 	if err := needed(id); err != nil {
 		return nil, err
 	}
-	return nounsOf(list[invoiceStateRow](t, "n", "invoice_id = ?", id))
+	return all(t, invoiceStateRow.noun, "n", "invoice_id = ?", id)
 }
 
 // CurrentStates of the invoices of the organisation, or of all with "", in one

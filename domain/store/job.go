@@ -86,7 +86,7 @@ func (t *tx) Job(org pool.OrgID, id pool.JobID) (domain.Job, error) {
 	if err := cmp.Or(needed(org), needed(id)); err != nil {
 		return domain.Job{}, err
 	}
-	return nounOf(find[jobRow](t, "id = ? AND org_id = ?", id, org))
+	return one(t, jobRow.noun, "id = ? AND org_id = ?", id, org)
 }
 
 // JobByID finds a job of any member, for loops.
@@ -94,7 +94,7 @@ func (t *tx) JobByID(id pool.JobID) (domain.Job, error) {
 	if err := needed(id); err != nil {
 		return domain.Job{}, err
 	}
-	return nounOf(find[jobRow](t, "id = ?", id))
+	return one(t, jobRow.noun, "id = ?", id)
 }
 
 // maxPage bounds every page of a list.
@@ -125,7 +125,7 @@ func (t *tx) Jobs(f domain.JobFilter) ([]domain.Job, error) {
 	}
 	var rows []jobRow
 	err := q.Omit("log_tail").Order("submitted_at DESC, id DESC").Limit(page(f.Limit)).Find(&rows).Error
-	return nounsOf(rows, fail(err))
+	return mapped(rows, fail(err), jobRow.noun)
 }
 
 // jobCursor is the place of the job after which the page begins; a foreign one
@@ -210,7 +210,7 @@ func (t *tx) CountJobs(org pool.OrgID) (map[domain.JobState]int64, error) {
 
 // LiveJobs of all members that have not ended, oldest first.
 func (t *tx) LiveJobs() ([]domain.Job, error) {
-	return nounsOf(list[jobRow](t, "submitted_at, id", "state <> 'ended'"))
+	return all(t, jobRow.noun, "submitted_at, id", "state <> 'ended'")
 }
 
 func (t *tx) InsertJob(j domain.Job) error {

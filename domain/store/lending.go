@@ -26,7 +26,7 @@ func (r lendingDayRow) noun() (domain.LendingDay, error) {
 
 // LendingDays that begin in [from, to), by day, member and class.
 func (t *tx) LendingDays(from, to pool.Instant) ([]domain.LendingDay, error) {
-	return nounsOf(list[lendingDayRow](t, "day_at, org_id, class_id", "day_at >= ? AND day_at < ?", from, to))
+	return all(t, lendingDayRow.noun, "day_at, org_id, class_id", "day_at >= ? AND day_at < ?", from, to)
 }
 
 // SaveLendingDay inserts the day or replaces what was integrated so far.

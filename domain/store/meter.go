@@ -46,7 +46,7 @@ func (t *tx) Meter(a pool.AllocID) (domain.Meter, error) {
 	if err := needed(a); err != nil {
 		return domain.Meter{}, err
 	}
-	return nounOf(find[meterRow](t, "alloc_id = ?", a))
+	return one(t, meterRow.noun, "alloc_id = ?", a)
 }
 
 // MetersOf the attempt, by allocation.
@@ -54,12 +54,12 @@ func (t *tx) MetersOf(a pool.AttemptID) ([]domain.Meter, error) {
 	if err := neededAttempt(a); err != nil {
 		return nil, err
 	}
-	return nounsOf(list[meterRow](t, "alloc_id", "job_id = ? AND n = ?", a.Job, a.N))
+	return all(t, meterRow.noun, "alloc_id", "job_id = ? AND n = ?", a.Job, a.N)
 }
 
 // OpenMeters of all members, by allocation.
 func (t *tx) OpenMeters() ([]domain.Meter, error) {
-	return nounsOf(list[meterRow](t, "alloc_id", "NOT closed"))
+	return all(t, meterRow.noun, "alloc_id", "NOT closed")
 }
 
 // OpenMetersOf one member, by allocation.
@@ -67,7 +67,7 @@ func (t *tx) OpenMetersOf(org pool.OrgID) ([]domain.Meter, error) {
 	if err := needed(org); err != nil {
 		return nil, err
 	}
-	return nounsOf(list[meterRow](t, "alloc_id", "org_id = ? AND NOT closed", org))
+	return all(t, meterRow.noun, "alloc_id", "org_id = ? AND NOT closed", org)
 }
 
 func (t *tx) InsertMeter(m domain.Meter) error {

@@ -48,6 +48,6 @@ func (t *tx) Observations(a pool.AttemptID) ([]domain.Observation, error) {
 	if err := neededAttempt(a); err != nil {
 		return nil, err
 	}
-	return nounsOf(list[observationRow](t, "alloc_id", `job_id = ? AND n = ? AND modify_index =
-		(SELECT MAX(o.modify_index) FROM observations AS o WHERE o.alloc_id = observations.alloc_id)`, a.Job, a.N))
+	return all(t, observationRow.noun, "alloc_id", `job_id = ? AND n = ? AND modify_index =
+		(SELECT MAX(o.modify_index) FROM observations AS o WHERE o.alloc_id = observations.alloc_id)`, a.Job, a.N)
 }

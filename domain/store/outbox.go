@@ -49,7 +49,7 @@ func (t *tx) InsertOutbox(r domain.OutboxRow) error {
 func (t *tx) DueOutbox(wall pool.Instant, limit int) ([]domain.OutboxRow, error) {
 	var rows []outboxRow
 	err := t.db.Where("done_at = 0 AND next_at <= ?", wall).Order("id").Limit(page(limit)).Find(&rows).Error
-	return nounsOf(rows, fail(err))
+	return mapped(rows, fail(err), outboxRow.noun)
 }
 
 // UpdateOutbox writes what became of a try; kind, key and payload are frozen.

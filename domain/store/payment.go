@@ -51,7 +51,7 @@ func (t *tx) Payments(id pool.InvoiceID) ([]domain.Payment, error) {
 	if err := needed(id); err != nil {
 		return nil, err
 	}
-	return nounsOf(list[paymentRow](t, "received_at, id", "invoice_id = ?", id))
+	return all(t, paymentRow.noun, "received_at, id", "invoice_id = ?", id)
 }
 
 // PaymentSums of the invoices of the organisation, or of all with "", in one

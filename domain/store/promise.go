@@ -55,7 +55,7 @@ func (r promiseRow) noun() (domain.Promise, error) {
 
 // OpenPromises of all members, oldest first.
 func (t *tx) OpenPromises() ([]domain.Promise, error) {
-	return nounsOf(list[promiseRow](t, "made_at, id", "state = 'open'"))
+	return all(t, promiseRow.noun, "made_at, id", "state = 'open'")
 }
 
 func (t *tx) InsertPromise(p domain.Promise) error {

@@ -160,7 +160,7 @@ func (t *tx) Segments(f domain.SegmentFilter) ([]domain.Segment, error) {
 	}
 	var rows []segmentRow
 	err := q.Order("account_id, seq").Find(&rows).Error
-	return nounsOf(rows, fail(err))
+	return mapped(rows, fail(err), segmentRow.noun)
 }
 
 // segmentsWhere is the filter as conditions; none: it can select nothing.
