@@ -196,6 +196,16 @@ func gallery() templ.Component {
 	return in(Layout(galleryPage()), body)
 }
 
+// publicGallery is the frame as a stranger sees it.
+func publicGallery() templ.Component {
+	p := galleryPage()
+	p.Nav, p.Org, p.User, p.Search, p.Crumbs, p.Tabs, p.Badges, p.Actions, p.Notices, p.Heading, p.Lead = nil, OrgSwitch{}, nil, nil, nil, nil, nil, nil, nil, "", ""
+	p.Public = []ui.Link{{Label: "Prices", Href: "/marketplace"}, {Label: "Status", Href: "/status"}, {Label: "Help", Href: "/docs"}, {Label: "Sign in", Href: "/signin"}}
+	hero := row("hero", templ.Raw("<h1>One GPU cluster. Five organisations. One bill that everyone can check.</h1><p>Every member has a guaranteed share, lends what it does not need and borrows what others leave idle.</p>"),
+		row("row", ui.LinkButton("Sign in", "/signin", "primary", ""), ui.LinkButton("Five-minute tour", "/tour", "", "play")))
+	return in(Layout(p), hero, in(ui.Panel{ID: "pool-panel", Title: "Now"}.Show(), galleryHeat()))
+}
+
 func render(t *testing.T, c templ.Component) (*goquery.Document, []byte) {
 	t.Helper()
 	var out bytes.Buffer
@@ -218,6 +228,10 @@ func TestGalleryShowsEveryComponent(t *testing.T) {
 		}
 	}
 	if *galleryFolder != "" {
+		_, public := render(t, publicGallery())
+		if err := os.WriteFile(filepath.Join(*galleryFolder, "public.html"), public, 0o644); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(*galleryFolder, "gallery.html"), html, 0o644); err != nil {
 			t.Fatal(err)
 		}
