@@ -138,3 +138,40 @@ func TestPromisesAreOpenUntilTheyAreKeptOrNot(t *testing.T) {
 		})
 	})
 }
+
+func TestLiveCoversAreThoseOfAttemptsThatHaveNotEnded(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		twoMembers(t, s)
+		_, mine := aRun(t, s, uni, 1)
+		_, ended := aRun(t, s, uni, 2)
+		_, theirs := aRun(t, s, clinic, 3)
+		var rows []domain.CoverRow
+		for i, a := range []domain.Attempt{mine, theirs, ended, mine} {
+			rows = append(rows, domain.CoverRow{Attempt: a.ID, From: pool.Instant(i + 1), Split: pool.Split{Own: i, Loan: 2}})
+		}
+		inTx(t, s, func(tx domain.Tx) error {
+			ended.State = domain.AttemptEnded
+			if err := tx.UpdateAttempt(ended); err != nil {
+				return err
+			}
+			for _, r := range []int{3, 2, 1, 0} {
+				if err := tx.InsertCover(rows[r]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		inView(t, s, func(tx domain.Tx) error {
+			all, err := tx.LiveCovers("")
+			if d := cmp.Diff([]domain.CoverRow{rows[0], rows[1], rows[3]}, all); d != "" || err != nil {
+				t.Errorf("all: %v %s", err, d)
+			}
+			one, err := tx.LiveCovers(uni)
+			if d := cmp.Diff([]domain.CoverRow{rows[0], rows[3]}, one); d != "" || err != nil {
+				t.Errorf("of one: %v %s", err, d)
+			}
+			return nil
+		})
+	})
+}

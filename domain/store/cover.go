@@ -42,3 +42,13 @@ func (t *tx) Covers(a pool.AttemptID) ([]domain.CoverRow, error) {
 	}
 	return all(t, coverRow.noun, "from_at", "job_id = ? AND n = ?", a.Job, a.N)
 }
+
+// LiveCovers of all attempts that have not ended, of one member or of all with
+// "", by From.
+func (t *tx) LiveCovers(org pool.OrgID) ([]domain.CoverRow, error) {
+	live := "(job_id, n) IN (SELECT a.job_id, a.n FROM attempts AS a WHERE a.state <> 'ended'"
+	if org == "" {
+		return all(t, coverRow.noun, "from_at, job_id, n", live+")")
+	}
+	return all(t, coverRow.noun, "from_at, job_id, n", live+" AND a.org_id = ?)", org)
+}

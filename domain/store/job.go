@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -206,6 +207,22 @@ func (t *tx) CountJobs(org pool.OrgID) (map[domain.JobState]int64, error) {
 		out[domain.JobState(r.State)] = r.N
 	}
 	return out, fail(err)
+}
+
+// UpTos are the promises shown at submit of these jobs, one statement per 1000;
+// an unknown job is absent.
+func (t *tx) UpTos(ids []pool.JobID) (map[pool.JobID]money.Amount, error) {
+	out := make(map[pool.JobID]money.Amount, len(ids))
+	for part := range slices.Chunk(ids, atOnce) {
+		var rows []jobRow
+		if err := t.db.Select("id", "up_to").Where("id IN ?", part).Find(&rows).Error; err != nil {
+			return nil, fail(err)
+		}
+		for _, r := range rows {
+			out[pool.JobID(r.ID)] = money.Amount(r.UpTo)
+		}
+	}
+	return out, nil
 }
 
 // LiveJobs of all members that have not ended, oldest first.

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gpupool/domain"
+	"gpupool/domain/money"
 	"gpupool/domain/pool"
 	"gpupool/domain/store"
 	"gpupool/domain/store/storetest"
@@ -272,6 +273,27 @@ func TestLiveJobsAndCountsFollowTheState(t *testing.T) {
 			n, err := tx.CountJobs(uni)
 			if d := cmp.Diff(map[domain.JobState]int64{domain.JobWaiting: 2, domain.JobEnded: 1}, n); d != "" || err != nil {
 				t.Errorf("count: %v %s", err, d)
+			}
+			return nil
+		})
+	})
+}
+
+func TestPromisesOfManyJobsAreFound(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		twoMembers(t, s)
+		dear := aJob(clinic, 2)
+		dear.UpTo = 1 << 60
+		inTx(t, s, func(tx domain.Tx) error { return firstError(tx.InsertJob(aJob(uni, 1)), tx.InsertJob(dear)) })
+		ids := []pool.JobID{dear.ID}
+		for n := range 2100 {
+			ids = append(ids, pool.JobID(fmt.Sprint("none-", n)))
+		}
+		inView(t, s, func(tx domain.Tx) error {
+			got, err := tx.UpTos(append(ids, aJob(uni, 1).ID))
+			if d := cmp.Diff(map[pool.JobID]money.Amount{dear.ID: 1 << 60, aJob(uni, 1).ID: 38_400}, got); d != "" || err != nil {
+				t.Errorf("%v %s", err, d)
 			}
 			return nil
 		})

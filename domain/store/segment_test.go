@@ -450,8 +450,8 @@ func TestUsageOfAMemberIsServedByACoveringIndex(t *testing.T) {
 	t.Parallel()
 	c := storetest.SQLite(t)
 	storetest.Open(t, nil, c)
-	p := explain(t, byHand(t, "sqlite", c.SQLitePath), `SELECT class_id, cover, price_row_id, plan_version_id, project_id, user_id, account_id, day_at, SUM(use_gpums)
-		FROM segments WHERE org_id = 'uni' AND start_at >= 1 AND start_at < 2 GROUP BY class_id, cover, price_row_id, plan_version_id, project_id, user_id, account_id, day_at`)
+	p := explain(t, byHand(t, "sqlite", c.SQLitePath), `SELECT class_id, cover, price_row_id, plan_version_id, project_id, user_id, account_id, day_at, job_id, SUM(use_gpums)
+		FROM segments WHERE org_id = 'uni' AND start_at >= 1 AND start_at < 2 GROUP BY class_id, cover, price_row_id, plan_version_id, project_id, user_id, account_id, day_at, job_id`)
 	if !slices.ContainsFunc(p.text, func(line string) bool {
 		return line == "SEARCH segments USING COVERING INDEX segments_org_use (org_id=? AND start_at>? AND start_at<?)"
 	}) {

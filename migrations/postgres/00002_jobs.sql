@@ -160,7 +160,7 @@ CREATE TABLE segments (
 CREATE UNIQUE INDEX segments_once ON segments (alloc_id, start_at, cover, revision, sign);
 CREATE INDEX segments_job ON segments (job_id, start_at);
 -- Covers every sum of an organisation's pages.
-CREATE INDEX segments_org_use ON segments (org_id, start_at, class_id, cover, price_row_id, plan_version_id, project_id, user_id, account_id, day_at, use_gpums);
+CREATE INDEX segments_org_use ON segments (org_id, start_at, class_id, cover, price_row_id, plan_version_id, project_id, user_id, account_id, day_at, job_id, use_gpums);
 
 CREATE TABLE lending_days (
     day_at       BIGINT NOT NULL,
