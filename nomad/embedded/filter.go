@@ -50,7 +50,7 @@ func lexFilter(s string) ([]token, error) {
 				end++
 			}
 			if end >= len(s) {
-				return nil, fmt.Errorf(`1:%d (%d): rule "string": Unterminated string literal`, i+1, i)
+				return nil, fmt.Errorf(`1:%d (%d): rule "string": Unterminated string literal`, len(s)+1, len(s))
 			}
 			v, err := strconv.Unquote(s[i : end+1])
 			if err != nil {

@@ -147,7 +147,7 @@ func TestChangedMetaOrSizeRunsAgain(t *testing.T) {
 	b.ok(err)
 	b.clock.Advance(time.Minute)
 	as := b.allocs("again")
-	if len(as) != 2 || as[0].ClientStatus != "complete" || as[1].ClientStatus != "running" {
+	if len(as) != 2 || as[1].ClientStatus != "complete" || as[0].ClientStatus != "running" {
 		t.Errorf("changed meta: %d allocations", len(as))
 	}
 }
