@@ -28,8 +28,7 @@ type Config struct {
 	Cluster   Cluster
 	Issuers   map[string]Issuer
 	Passwords PasswordHasher
-	Clock     *BusinessClock // shared with the store; nil: nobody else reads it
-	Rand      io.Reader      // nil: the system's
+	Rand      io.Reader // nil: the system's
 	Log       *slog.Logger
 	// Holder names this process when it takes the engine's lease.
 	Holder string
@@ -41,7 +40,6 @@ type Service struct {
 	cluster   Cluster
 	issuers   map[string]Issuer
 	passwords PasswordHasher
-	clock     *BusinessClock
 	rand      io.Reader
 	log       *slog.Logger
 	holder    string
@@ -66,7 +64,7 @@ func New(c Config) *Service {
 	if c.Holder == "" {
 		c.Holder = "portal"
 	}
-	return &Service{store: c.Store, cluster: c.Cluster, issuers: c.Issuers, passwords: c.Passwords, clock: c.Clock, rand: c.Rand,
+	return &Service{store: c.Store, cluster: c.Cluster, issuers: c.Issuers, passwords: c.Passwords, rand: c.Rand,
 		log: c.Log, holder: c.Holder, hub: NewHub(), seen: map[pool.AllocID]seenRun{}, graded: map[pool.AttemptID]pool.Instant{}}
 }
 

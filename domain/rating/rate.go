@@ -17,7 +17,7 @@ type Input struct {
 	Plans   []PlanWindow
 	Prices  []PriceRow
 	Short   []Shortfall // minimum charges, if any price row has them
-	Waivers []Waived    // a line or two for each cause
+	Waivers []Waived    // applied in this order
 }
 
 // Rate prices the period's use: included hours burn first, then overage, loan
