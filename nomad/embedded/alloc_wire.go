@@ -1,5 +1,11 @@
 package embedded
 
+import (
+	"slices"
+
+	"gpupool/domain/pool"
+)
+
 // The wire forms of an allocation.
 
 type taskStateWire struct {
@@ -13,12 +19,29 @@ type taskStateWire struct {
 	State       string
 }
 
-func (a *alloc) taskStates(j *jobText) map[string]taskStateWire {
+// taskStates is what the client reports, by the clock of its node.
+func (c *Cluster) taskStates(a *alloc, j *jobText) map[string]taskStateWire {
 	if len(a.Events) == 0 {
 		return nil
 	}
-	s := taskStateWire{Events: a.Events, Failed: a.Failed, FinishedAt: stamp(a.Finished), LastRestart: stamp(a.LastRestart),
-		Restarts: a.Restarts, StartedAt: stamp(a.Started), State: "pending"}
+	skew := int64(0)
+	if n := c.s.nodes[a.NodeID]; n != nil {
+		skew = n.Skew
+	}
+	own := func(i pool.Instant) *string {
+		if i == 0 {
+			return nil
+		}
+		return stamp(i + pool.Instant(skew/1e6))
+	}
+	s := taskStateWire{Events: a.Events, Failed: a.Failed, FinishedAt: own(a.Finished), LastRestart: own(a.LastRestart),
+		Restarts: a.Restarts, StartedAt: own(a.Started), State: "pending"}
+	if skew != 0 {
+		s.Events = slices.Clone(a.Events)
+		for i := range s.Events {
+			s.Events[i].Time += skew
+		}
+	}
 	switch a.Phase {
 	case running:
 		s.State = "running"
@@ -141,7 +164,7 @@ func (c *Cluster) allocStub(a *alloc, resources, states bool) allocStub {
 		s.AllocatedResources = a.allocated(j.group(a.Group))
 	}
 	if states {
-		s.TaskStates = a.taskStates(j)
+		s.TaskStates = c.taskStates(a, j)
 	}
 	return s
 }
@@ -211,7 +234,7 @@ func (c *Cluster) allocWire(a *alloc, withJob bool) allocWire {
 		DesiredStatus: a.Desired, EvalID: a.EvalID, ID: a.ID, JobID: a.JobID, ModifyIndex: a.ModifyIndex,
 		ModifyTime: nanos(a.Modified), Name: a.Name, Namespace: a.Namespace, NextAllocation: a.Next, NodeID: a.NodeID,
 		NodeName: c.nodeName(a.NodeID), PreviousAllocation: a.Previous, SigningKeyID: "00000000-0000-0000-0000-000000000001",
-		TaskGroup: a.Group, TaskStates: a.taskStates(j), TaskResources: map[string]resourcesText{},
+		TaskGroup: a.Group, TaskStates: c.taskStates(a, j), TaskResources: map[string]resourcesText{},
 		Resources: &resourcesText{}, SharedResources: &resourcesText{}, Metrics: c.metricOf(a, j),
 	}
 	if len(a.Events) > 0 {

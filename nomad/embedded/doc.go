@@ -30,6 +30,21 @@
 //	sim_util          GPU utilisation in percent; 0 makes an idle job
 //	sim_mem_mib       GPU memory in use
 //
+// # What can be broken
+//
+// Requests: FailNext, DropBefore, DropAfter (done, but the caller never hears),
+// Delay, OnRequest. Streams: DropEvents, ForgetEvents, CutStreams, MuteStreams
+// (as denied), StallStreams. State: ResetIndex, CollectGarbage. Machines:
+// BreakGPU, RemoveGPU, AddErrors, RepairGPU, NodeDown, NodeUp, SkewNode. Heal
+// ends the faults of requests and streams.
+//
+// # Where it differs
+//
+// An evaluation is worked off within the request that made it, so it is never
+// seen pending in an answer, only in the stream. Times are whole milliseconds
+// of the business clock. max_run_duration counts from placement. A node's
+// plugin changes raise the index of the nodes but send no event.
+//
 // # What is not here
 //
 // No HCL parser (a pasted HCL file needs a real Nomad; JSON is accepted), no

@@ -243,6 +243,16 @@ func (c *Cluster) NodeUp(name string) error {
 	return c.onNode(name, func(n *node) error { c.nodeUp(n); return nil })
 }
 
+// SkewNode sets a node's own clock ahead by d, or behind where d is negative:
+// everything that it reports bears its own times.
+func (c *Cluster) SkewNode(name string, d time.Duration) error {
+	return c.onNode(name, func(n *node) error {
+		n.Skew = d.Milliseconds() * int64(time.Millisecond)
+		c.touch(itemKey{"node", n.Spec.ID})
+		return nil
+	})
+}
+
 func (c *Cluster) onNode(name string, f func(*node) error) error {
 	return c.do(func() error {
 		n := c.findNode(name)

@@ -238,8 +238,8 @@ func (c *Cluster) registerJob(q query) answer {
 			return failed(http.StatusInternalServerError, why)
 		}
 	}
-	e := c.register(j)
-	return wrote(j.JobModifyIndex, registered{EvalCreateIndex: e.CreateIndex, EvalID: e.ID, Index: e.CreateIndex, JobModifyIndex: j.JobModifyIndex})
+	e, j := c.register(j)
+	return wrote(e.CreateIndex, registered{EvalCreateIndex: e.CreateIndex, EvalID: e.ID, Index: e.CreateIndex, JobModifyIndex: j.JobModifyIndex})
 }
 
 func (c *Cluster) indexConflict(j *jobText, want uint64) string {
@@ -255,11 +255,16 @@ func (c *Cluster) indexConflict(j *jobText, want uint64) string {
 	return ""
 }
 
-// register stores a job text and lets the scheduler look at it.
-func (c *Cluster) register(j *jobText) *eval {
+// register stores a job text, unless it says what stands there already, and
+// lets the scheduler look at the job. It returns the text that stands.
+func (c *Cluster) register(j *jobText) (*eval, *jobText) {
+	if has := c.s.jobs[jobKey(j.Namespace, j.ID)]; has != nil && !has.Stop && sameText(has, j) {
+		c.bump("evals")
+		return c.evaluate(has, "job-register", "JobRegistered"), has
+	}
 	c.storeJob(j)
 	c.emitJob(j, "JobRegistered")
-	return c.evaluate(j, "job-register", "JobRegistered")
+	return c.evaluate(j, "job-register", "JobRegistered"), j
 }
 
 func (c *Cluster) storeJob(j *jobText) {

@@ -15,13 +15,21 @@ import (
 // that the cluster had.
 type journal struct{ db *sql.DB }
 
+// openJournal holds the file alone, so that no two processes continue the same
+// cluster. The lock ends with the process, however it ends.
 func openJournal(path string) (*journal, error) {
-	q := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(5000)"}, "_txlock": {"immediate"}}
+	q := url.Values{"_pragma": {"busy_timeout(2000)", "locking_mode(EXCLUSIVE)", "journal_mode(WAL)", "synchronous(FULL)"}, "_txlock": {"immediate"}}
 	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path)+"?"+q.Encode())
 	if err != nil {
 		return nil, fmt.Errorf("embedded cluster: %s: %w", path, err)
 	}
 	db.SetMaxOpenConns(1)
+	// A write takes the lock at once, also where the table is there already.
+	_, err = db.Exec(`BEGIN IMMEDIATE; COMMIT`)
+	if err != nil {
+		db.Close()
+		return nil, fmt.Errorf("embedded cluster: %s can't be opened, or another process uses it: %w", path, err)
+	}
 	_, err = db.Exec(`CREATE TABLE IF NOT EXISTS item (
 		kind TEXT NOT NULL, id TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID`)
 	if err != nil {

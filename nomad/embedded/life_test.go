@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -260,12 +261,14 @@ func TestStateSurvivesTheProcess(t *testing.T) {
 	b.ok(err)
 	before := b.everything()
 
-	// The first process is never closed: its file is as a kill leaves it.
+	// The first process is never closed: its file is taken as a kill leaves it.
+	path = taken(t, path)
 	b.open(onFile)
 	if after := b.everything(); after != before {
 		t.Errorf("a second process reads another state:\n%s\n%s", before, after)
 	}
 	b.clock.Advance(24 * time.Hour)
+	path = taken(t, path)
 	b.open(onFile)
 	if a := b.only("short"); a.ClientStatus != "complete" || pool.At(a.TaskStates["main"].FinishedAt) != noon.Add(61*time.Second) {
 		t.Errorf("what ended while no process ran: %s at %v", a.ClientStatus, a.TaskStates["main"].FinishedAt)
@@ -274,6 +277,81 @@ func TestStateSurvivesTheProcess(t *testing.T) {
 		if a.ClientStatus != "running" {
 			t.Errorf("long is %s, want running", a.ClientStatus)
 		}
+	}
+}
+
+// taken copies a database file with its write-ahead log, as a kill leaves them.
+func taken(t *testing.T, path string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "cluster.db")
+	for _, suffix := range []string{"", "-wal"} {
+		raw, err := os.ReadFile(path + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to+suffix, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+func TestTwoProcessesNeverContinueTheSameCluster(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "cluster.db")
+	b := newBench(t, func(o *embedded.Options) { o.Path = path })
+	open := func() (*embedded.Cluster, error) {
+		return embedded.Open(embedded.Options{Path: path, Now: b.clock.Now})
+	}
+	if _, err := open(); err == nil || !strings.Contains(err.Error(), "another process uses it") {
+		t.Errorf("opened twice: %v", err)
+	}
+	b.ok(b.c.Close())
+	c, err := open()
+	b.ok(err)
+	b.ok(c.Close())
+}
+
+func TestServesOnLoopbackOnly(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, addr := range []string{"0.0.0.0:0", ":0", "192.0.2.1:0", "nonsense"} {
+		if url, err := b.c.Serve(addr); err == nil {
+			t.Errorf("serves on %s as %s", addr, url)
+		}
+	}
+	url, err := b.c.Serve("127.0.0.1:0")
+	b.ok(err)
+	c, err := api.NewClient(&api.Config{Address: url})
+	b.ok(err)
+	if _, err := c.Status().Leader(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSameTextAgainChangesNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := spec{id: "j-1", gpus: 1, env: lasts(time.Hour)}
+	first, _, err := b.api.Jobs().Register(job(s), nil)
+	b.ok(err)
+	again, _, err := b.api.Jobs().Register(job(s), nil)
+	b.ok(err)
+	if again.JobModifyIndex != first.JobModifyIndex || again.EvalID == first.EvalID {
+		t.Errorf("index %d after %d, evaluation %s after %s", again.JobModifyIndex, first.JobModifyIndex, again.EvalID, first.EvalID)
+	}
+	b.only("j-1")
+}
+
+func TestNodeReportsByItsOwnClock(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.ok(b.c.SkewNode("gpu-02", -3*time.Hour))
+	b.register(spec{id: "j-1", gpus: 1, node: b.nodeID("gpu-02"), env: lasts(time.Hour)})
+	b.clock.Advance(time.Minute)
+	a := b.only("j-1")
+	if got, want := pool.At(a.TaskStates["main"].StartedAt), noon.Add(time.Second-3*time.Hour); got != want || pool.At(time.Unix(0, a.CreateTime)) != noon {
+		t.Errorf("started %v, created %v; want %v and %v", got, time.Unix(0, a.CreateTime).UTC(), want, noon)
 	}
 }
 

@@ -22,6 +22,7 @@ type node struct {
 	Gone                     map[string]bool   // device id: vanished from the machine
 	ECC                      map[string]int64  // device id: memory errors shown
 	LastAllocUpdate          uint64
+	Skew                     int64 // nanoseconds that its own clock is ahead
 }
 
 type drain struct {
@@ -152,5 +153,5 @@ func (c *Cluster) findNode(key string) *node {
 	return nil
 }
 
-// deviceGone and deviceSick tell why a device can't be given to a task.
+// usable tells whether a device can be given to a task.
 func (n *node) usable(id string) bool { return !n.Gone[id] && n.Sick[id] == "" }

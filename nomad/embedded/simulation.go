@@ -108,4 +108,16 @@ func sameRun(a, b *jobText) bool {
 	return strip(a) == strip(b)
 }
 
+// sameText tells whether two texts ask for the same in every word.
+func sameText(a, b *jobText) bool {
+	strip := func(j *jobText) string {
+		j = j.copied()
+		j.CreateIndex, j.ModifyIndex, j.JobModifyIndex, j.Version, j.SubmitTime = 0, 0, 0, 0, 0
+		j.Status, j.StatusDescription, j.Stop = "", "", false
+		out, _ := json.Marshal(j) // it came in as JSON
+		return string(out)
+	}
+	return strip(a) == strip(b)
+}
+
 func millis(d time.Duration) pool.Instant { return pool.Instant(d / time.Millisecond) }
