@@ -50,3 +50,14 @@ type AttemptID struct {
 
 // NomadID is the id under which the attempt is registered with Nomad.
 func (a AttemptID) NomadID() string { return fmt.Sprintf("%s-%d", a.Job, a.N) }
+
+var className = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,62}$`)
+
+// CheckSlugClass is CheckSlug for GPU classes, which may have dots too:
+// a100-1g.10gb.
+func CheckSlugClass(s string) error {
+	if !className.MatchString(s) {
+		return fmt.Errorf("must be 2 to %d characters: small letters, digits, hyphens and dots, beginning with a letter or digit", MaxSlug)
+	}
+	return nil
+}

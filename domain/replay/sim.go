@@ -1,0 +1,403 @@
+package replay
+
+import (
+	"cmp"
+	"container/heap"
+	"fmt"
+	"slices"
+	"time"
+
+	"gpupool/domain/pool"
+	"gpupool/domain/quota"
+)
+
+// Options of a run.
+type Options struct {
+	// Until ends the run: what is running then is in flight, what is not
+	// submitted yet is left out. pool.Never runs to the last end.
+	Until pool.Instant
+	// Lending off keeps every GPU with its owner.
+	NoLending bool
+	// Restart makes a preempted job begin again; else it goes on from the
+	// checkpoint that it wrote at the signal.
+	Restart bool
+}
+
+// Attempt is one try of a job in a run.
+type Attempt struct {
+	N         int
+	Class     pool.ClassID
+	Placement []quota.NodeGPUs
+	Admitted  pool.Instant
+	Started   pool.Instant // after the set-up
+	Notice    pool.Instant // 0: none
+	StopAt    pool.Instant
+	End       pool.Instant // pool.Never while it runs at Until
+	MaxEnd    pool.Instant
+	Covers    []Cover
+	Promised  pool.JobID // who takes its GPUs, when it is under notice
+	Rule      quota.Rule
+	Finished  bool // the job ended with it
+	TimeLimit bool
+}
+
+// Cover is a decided split from an instant on.
+type Cover struct {
+	From  pool.Instant
+	Split pool.Split
+}
+
+// Outcome is what became of a job.
+type Outcome struct {
+	Job
+	Attempts []Attempt
+	Reasons  []pool.Reason // while it waits at Until
+	Position int
+}
+
+// Promise is a reclaim of the run.
+type Promise struct {
+	Job     pool.JobID
+	Class   pool.ClassID
+	Place   []quota.NodeGPUs
+	Victims []pool.AttemptID
+	Made    pool.Instant
+	StopAt  pool.Instant
+	Rule    quota.Rule
+	Kept    pool.Instant // 0: not
+	Open    bool         // at Until
+}
+
+// Result is everything that happened.
+type Result struct {
+	From, Until pool.Instant
+	Jobs        []Outcome // in the order of the trace
+	Promises    []Promise
+	Preemptions int
+	LostWork    pool.GPUMillis // work done again
+	Decisions   int
+	Problems    []string
+	capacity    int
+}
+
+// event kinds, in the order in which they happen at one instant.
+const (
+	evEnd = iota
+	evStop
+	evSubmit
+	evWake
+)
+
+type event struct {
+	at   pool.Instant
+	kind int
+	job  int // index into the trace
+	n    int // attempt that it is about
+}
+
+type events []event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, k int) bool {
+	return cmp.Or(cmp.Compare(e[i].at, e[k].at), e[i].kind-e[k].kind, e[i].job-e[k].job) < 0
+}
+func (e events) Swap(i, k int) { e[i], e[k] = e[k], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	old := *e
+	x := old[len(old)-1]
+	*e = old[:len(old)-1]
+	return x
+}
+
+// sim is a run under way.
+type sim struct {
+	pool    Pool
+	opt     Options
+	snap    quota.Snapshot
+	queue   events
+	res     Result
+	index   map[pool.JobID]int
+	left    []time.Duration // of each job's length
+	used    []time.Duration // of each job's limit
+	running map[pool.JobID]int
+	classes map[pool.ClassID]int
+	tick    int64
+}
+
+// Run runs a trace on a pool. The same input gives the same result.
+func Run(p Pool, jobs []Job, opt Options) (Result, error) {
+	s := newSim(p, jobs, opt)
+	for len(s.queue) > 0 && s.queue[0].at <= opt.Until {
+		now := s.queue[0].at
+		for len(s.queue) > 0 && s.queue[0].at == now {
+			s.handle(heap.Pop(&s.queue).(event), now)
+		}
+		if err := s.decide(now); err != nil {
+			return s.res, err
+		}
+	}
+	s.finish()
+	return s.res, nil
+}
+
+func newSim(p Pool, jobs []Job, opt Options) *sim {
+	s := &sim{pool: p, opt: opt, index: map[pool.JobID]int{}, running: map[pool.JobID]int{}, classes: map[pool.ClassID]int{}}
+	s.snap.Nodes = p.NodeList()
+	for _, n := range s.snap.Nodes {
+		s.classes[n.Class] += n.GPUs
+		s.res.capacity += n.GPUs
+	}
+	for _, c := range p.Classes {
+		s.snap.Classes = append(s.snap.Classes, quota.Class{ID: c.ID, MinRun: time.Duration(p.MinRun)})
+	}
+	s.snap.Policy = quota.Policy{FairReclaim: p.Fair, Notice: time.Duration(p.Notice), HalfLife: 7 * 24 * time.Hour, ReserveAfter: 4 * time.Hour}
+	s.members()
+	s.res.From, s.res.Until = pool.Never, opt.Until
+	for i, j := range jobs {
+		if j.Submit > opt.Until {
+			continue
+		}
+		s.index[j.ID] = len(s.res.Jobs)
+		s.res.Jobs = append(s.res.Jobs, Outcome{Job: j})
+		s.left = append(s.left, j.Length)
+		s.used = append(s.used, 0)
+		heap.Push(&s.queue, event{at: j.Submit, kind: evSubmit, job: len(s.res.Jobs) - 1})
+		s.res.From = min(s.res.From, jobs[i].Submit)
+	}
+	return s
+}
+
+func (s *sim) members() {
+	plans := map[pool.PlanID]Plan{}
+	for _, p := range s.pool.Plans {
+		plans[p.ID] = p
+	}
+	for _, o := range s.pool.Orgs {
+		q := quota.Org{ID: o.ID, Weight: 1}
+		for c, pc := range plans[o.Plan].Classes {
+			borrow, lend := pc.Borrow, pc.Lend
+			if s.opt.NoLending {
+				borrow, lend = 0, 0
+			}
+			q.Quotas = append(q.Quotas, quota.Quota{Class: c, Nominal: pc.Guaranteed, BorrowLimit: &borrow, LendLimit: &lend})
+		}
+		slices.SortFunc(q.Quotas, func(a, b quota.Quota) int { return cmp.Compare(a.Class, b.Class) })
+		s.snap.Orgs = append(s.snap.Orgs, q)
+		projects := o.Projects
+		if len(projects) == 0 {
+			projects = []Project{{ID: pool.ProjectID(o.ID)}}
+		}
+		for _, p := range projects {
+			s.snap.Projects = append(s.snap.Projects, quota.Project{ID: p.ID, Org: o.ID, Sites: p.Sites})
+		}
+	}
+}
+
+func (s *sim) handle(e event, now pool.Instant) {
+	j := &s.res.Jobs[e.job]
+	switch e.kind {
+	case evSubmit:
+		s.pend(e.job)
+	case evEnd, evStop:
+		at, ok := s.running[j.ID]
+		if !ok || len(j.Attempts) != e.n || s.snap.Running[at].ID.N != e.n {
+			return // it ended before
+		}
+		a := &j.Attempts[e.n-1]
+		if e.kind == evStop && (a.StopAt != now || a.Notice == 0) {
+			return // the notice was taken back
+		}
+		s.end(e.job, a, now, e.kind == evStop)
+	}
+}
+
+// end takes an attempt off the pool.
+func (s *sim) end(i int, a *Attempt, now pool.Instant, stopped bool) {
+	j := &s.res.Jobs[i]
+	a.End = now
+	s.unrun(j.ID)
+	worked := max(0, now.Sub(a.Started))
+	s.used[i] += max(0, now.Sub(a.Started))
+	if !stopped {
+		a.Finished = true
+		a.TimeLimit = worked < s.left[i]
+		return
+	}
+	s.res.Preemptions++
+	kept := max(0, min(worked, a.Notice.Sub(a.Started)))
+	if s.opt.Restart {
+		kept = 0
+	}
+	s.res.LostWork += pool.GPUMillis(int64(j.Units()) * (worked - kept).Milliseconds())
+	s.left[i] = max(s.left[i]-kept, time.Second)
+	if j.Limit > 0 && j.Limit-s.used[i] < time.Minute {
+		a.Finished, a.TimeLimit = true, true
+		return
+	}
+	s.pend(i)
+}
+
+// unrun removes a job from the running list in O(1).
+func (s *sim) unrun(id pool.JobID) {
+	at := s.running[id]
+	last := len(s.snap.Running) - 1
+	s.snap.Running[at] = s.snap.Running[last]
+	s.running[s.snap.Running[at].ID.Job] = at
+	s.snap.Running = s.snap.Running[:last]
+	delete(s.running, id)
+}
+
+func (s *sim) pend(i int) {
+	j := s.res.Jobs[i]
+	q := quota.Job{ID: j.ID, Org: j.Org, Project: j.Project, User: j.User, Classes: []pool.ClassID{j.Class}, Nodes: j.Nodes, GPUs: j.GPUs,
+		Tier: j.Tier, Priority: j.Priority, Submitted: j.Submit}
+	if j.Limit > 0 {
+		q.MaxRun = max(j.Limit-s.used[i], time.Minute)
+	}
+	s.snap.Pending = append(s.snap.Pending, q)
+}
+
+// decide asks the engine and applies its plan, until it has nothing to do.
+func (s *sim) decide(now pool.Instant) error {
+	for round := 0; ; round++ {
+		plan := quota.Decide(s.snap, now)
+		s.res.Decisions++
+		for _, p := range plan.Problems {
+			if !slices.Contains(s.res.Problems, p) {
+				s.res.Problems = append(s.res.Problems, p)
+			}
+		}
+		s.apply(plan, now)
+		if len(plan.Admit)+len(plan.Reclaim)+len(plan.Withdrawn) == 0 {
+			s.explain(plan, now)
+			return nil
+		}
+		if time.Duration(s.pool.Notice) > 0 {
+			// With notice nothing more can follow at the same instant: the plan
+			// of a plan is empty (I7).
+			s.explain(plan, now)
+			return nil
+		}
+		if round > 1000 {
+			return fmt.Errorf("the engine does not come to rest at %s", now)
+		}
+		s.stopDue(now)
+	}
+}
+
+// stopDue handles the stops that are due at once, when there is no notice.
+func (s *sim) stopDue(now pool.Instant) {
+	for len(s.queue) > 0 && s.queue[0].at == now && s.queue[0].kind <= evStop {
+		s.handle(heap.Pop(&s.queue).(event), now)
+	}
+}
+
+func (s *sim) apply(plan quota.Plan, now pool.Instant) {
+	for _, w := range plan.Withdrawn {
+		s.withdraw(w)
+	}
+	admitted := map[pool.JobID]bool{}
+	for _, x := range plan.Admit {
+		admitted[x.Job] = true
+		s.admit(x, now)
+	}
+	if len(admitted) > 0 {
+		s.snap.Pending = slices.DeleteFunc(s.snap.Pending, func(j quota.Job) bool { return admitted[j.ID] })
+	}
+	for _, c := range plan.Covers {
+		i := s.index[c.Attempt.Job]
+		a := &s.res.Jobs[i].Attempts[c.Attempt.N-1]
+		if n := len(a.Covers); n > 0 && a.Covers[n-1].From == now {
+			a.Covers[n-1].Split = c.Split
+		} else {
+			a.Covers = append(a.Covers, Cover{now, c.Split})
+		}
+		s.snap.Running[s.running[c.Attempt.Job]].Split = c.Split
+	}
+	for _, p := range plan.Reclaim {
+		s.snap.Promises = append(s.snap.Promises, p)
+		s.res.Promises = append(s.res.Promises, Promise{Job: p.Job, Class: p.Class, Place: p.Placement, Victims: p.Victims, Made: now, StopAt: p.StopAt, Rule: p.Rule, Open: true})
+		for _, v := range p.Victims {
+			i := s.index[v.Job]
+			a := &s.res.Jobs[i].Attempts[v.N-1]
+			if a.Notice != 0 {
+				continue
+			}
+			a.Notice, a.StopAt, a.Promised, a.Rule = now, p.StopAt, p.Job, p.Rule
+			heap.Push(&s.queue, event{at: p.StopAt, kind: evStop, job: i, n: v.N})
+		}
+	}
+}
+
+func (s *sim) admit(x quota.Admission, now pool.Instant) {
+	i := s.index[x.Job]
+	j := &s.res.Jobs[i]
+	n := len(j.Attempts) + 1
+	started := now.Add(time.Duration(s.pool.Setup))
+	end := started.Add(s.left[i])
+	if x.MaxEnd != pool.Never {
+		end = min(end, x.MaxEnd)
+	}
+	j.Attempts = append(j.Attempts, Attempt{N: n, Class: x.Class, Placement: x.Placement, Admitted: now, Started: started, End: pool.Never,
+		MaxEnd: x.MaxEnd, Covers: []Cover{{now, x.Split}}})
+	s.running[j.ID] = len(s.snap.Running)
+	s.snap.Running = append(s.snap.Running, quota.Attempt{ID: pool.AttemptID{Job: j.ID, N: n}, Org: j.Org, Project: j.Project, User: j.User,
+		Class: x.Class, Placement: x.Placement, Tier: j.Tier, Priority: j.Priority, Started: now, MaxEnd: x.MaxEnd,
+		MinRunUntil: now.Add(time.Duration(s.pool.MinRun)), Split: x.Split})
+	heap.Push(&s.queue, event{at: end, kind: evEnd, job: i, n: n})
+	s.snap.Promises = slices.DeleteFunc(s.snap.Promises, func(p quota.Promise) bool { return p.Job == x.Job })
+	for k := range s.res.Promises {
+		if p := &s.res.Promises[k]; p.Job == x.Job && p.Open {
+			p.Open, p.Kept = false, now
+		}
+	}
+}
+
+func (s *sim) withdraw(w quota.Withdrawal) {
+	s.snap.Promises = slices.DeleteFunc(s.snap.Promises, func(p quota.Promise) bool { return p.Job == w.Job })
+	for k := range s.res.Promises {
+		if p := &s.res.Promises[k]; p.Job == w.Job {
+			p.Open = false
+		}
+	}
+	for _, v := range w.Keep {
+		if a := &s.res.Jobs[s.index[v.Job]].Attempts[v.N-1]; a.End == pool.Never {
+			a.Notice, a.StopAt, a.Promised, a.Rule = 0, 0, "", ""
+		}
+	}
+}
+
+// explain keeps the reasons that hold at the end of the run, and wakes the
+// engine when time alone may lift one.
+func (s *sim) explain(plan quota.Plan, now pool.Instant) {
+	next := pool.Never
+	for _, w := range plan.Wait {
+		for _, r := range w.Reasons {
+			if r.Until > now {
+				next = min(next, r.Until)
+			}
+		}
+		if s.opt.Until != pool.Never {
+			j := &s.res.Jobs[s.index[w.Job]]
+			j.Reasons, j.Position = w.Reasons, w.Position
+		}
+	}
+	if next != pool.Never && (len(s.queue) == 0 || next < s.queue[0].at) {
+		heap.Push(&s.queue, event{at: next, kind: evWake})
+	}
+}
+
+func (s *sim) finish() {
+	if s.res.Until != pool.Never {
+		return
+	}
+	s.res.Until = s.res.From
+	for _, j := range s.res.Jobs {
+		for _, a := range j.Attempts {
+			if a.End != pool.Never {
+				s.res.Until = max(s.res.Until, a.End)
+			}
+		}
+	}
+}
