@@ -19,7 +19,8 @@ import (
 const lifeline = `
 "$1"/initdb -D "$2"/data -A trust -U gpupool -E UTF8 --locale=C --no-sync -N >"$2"/log 2>&1 || exit 1
 "$1"/postgres -D "$2"/data -k "$2" -p 5432 -c listen_addresses= -c fsync=off -c synchronous_commit=off \
-	-c full_page_writes=off -c max_connections=400 -c shared_buffers=64MB -c autovacuum=off >>"$2"/log 2>&1 </dev/null &
+	-c full_page_writes=off -c wal_level=minimal -c max_wal_senders=0 -c max_wal_size=4GB \
+	-c max_connections=400 -c shared_buffers=128MB -c autovacuum=off >>"$2"/log 2>&1 </dev/null &
 pid=$!
 touch "$2"/started
 read -r _
