@@ -138,7 +138,7 @@ func (p *casePool) add(c caseJob, running bool) error {
 func (p *casePool) begin(j Job, c pool.ClassID, where []NodeGPUs, at pool.Instant) {
 	p.tries[j.ID]++
 	a := Attempt{ID: pool.AttemptID{Job: j.ID, N: p.tries[j.ID]}, Org: j.Org, Project: j.Project, Class: c, Placement: where,
-		Tier: j.Tier, Priority: j.Priority, Started: at, MaxEnd: pool.Never, Fixed: j.Fixed}
+		Tier: j.Tier, Priority: j.Priority, Submitted: j.Submitted, Started: at, MaxEnd: pool.Never, Fixed: j.Fixed}
 	if j.MaxRun > 0 {
 		a.MaxEnd = at.Add(j.MaxRun)
 	}

@@ -268,9 +268,6 @@ func (k *claim) settle() bool {
 		k.undo()
 		return false
 	}
-	for _, i := range k.taken {
-		e.runs[i].victim = true
-	}
 	e.promise(j, k.c, nodes, k.taken, k.rule)
 	return true
 }
@@ -318,9 +315,6 @@ func (e *engine) byPriority(j *job, c int32) bool {
 	if nodes == nil {
 		k.undo()
 		return false
-	}
-	for _, i := range k.taken {
-		e.runs[i].victim = true
 	}
 	e.promise(j, c, nodes, k.taken, ByPriority)
 	return true

@@ -92,7 +92,9 @@ func (c *contest) drop(l int32) {
 }
 
 // aim finds the head of an organisation: guaranteed work first, then the
-// project that uses the least of its quota, then priority, then age.
+// project that uses the least of its quota, then priority, then age. Where
+// priority may stop work of a sibling, it comes before the projects' shares, so
+// that the order that admits is the order that stops.
 func (c *contest) aim(o int32) bool {
 	e := c.e
 	best, bestAt := int32(-1), share{}
@@ -115,6 +117,9 @@ func (c *contest) aim(o int32) bool {
 func (c *contest) ahead(x *job, xs share, y *job, ys share) bool {
 	if gx, gy := x.tier == pool.Guaranteed, y.tier == pool.Guaranteed; gx != gy {
 		return gx
+	}
+	if c.e.policy.OwnPriority && x.priority != y.priority {
+		return x.priority > y.priority
 	}
 	if s := xs.compare(ys); s != 0 {
 		return s < 0

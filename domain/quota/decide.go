@@ -11,18 +11,32 @@ import (
 // contradicts stands in Plan.Problems and the rest is decided.
 func Decide(s Snapshot, now pool.Instant) Plan {
 	e := build(&s, now)
-	e.contest(entitledWork, e.byQuotaUsed, false, e.takeQuota)
-	if e.policy.OwnPriority {
-		e.contest(burst, e.byQuotaUsed, false, func(j *job) bool { return e.inSome(j, e.byPriority) })
-	}
-	e.contest(burst, e.byScore, true, e.takeSurplus)
-	if e.policy.FairReclaim {
-		e.contest(burst, e.byScore, true, func(j *job) bool { return e.inSome(j, e.byFairness) })
-	}
-	e.contest(spot, e.byScore, false, e.takeIdle)
-	e.finish()
+	e.decide()
 	return e.plan
 }
+
+// decide asks in the one order: quota first, then surplus, then what is idle.
+// Stopping a victim may free more than its beneficiary takes, so it asks again
+// until nothing more is stopped, withdrawn or no longer reserved.
+func (e *engine) decide() {
+	for before := -1; before != e.moves(); {
+		before = e.moves()
+		e.contest(entitledWork, e.byQuotaUsed, false, e.takeQuota)
+		e.reconsider(true)
+		if e.policy.OwnPriority {
+			e.contest(burst, e.byQuotaUsed, false, func(j *job) bool { return e.inSome(j, e.byPriority) })
+		}
+		e.contest(burst, e.byScore, true, e.takeSurplus)
+		e.reconsider(false)
+		if e.policy.FairReclaim {
+			e.contest(burst, e.byScore, true, func(j *job) bool { return e.inSome(j, e.byFairness) })
+		}
+		e.contest(spot, e.byScore, false, e.takeIdle)
+	}
+	e.finish()
+}
+
+func (e *engine) moves() int { return len(e.plan.Reclaim) + len(e.plan.Withdrawn) + e.cleared }
 
 func entitledWork(j *job) bool { return j.tier != pool.Spot }
 func burst(j *job) bool        { return j.tier == pool.Burst }
@@ -190,6 +204,11 @@ func (e *engine) finish() {
 			e.plan.Admit[r.admitted-1].Split = split
 		case r.source > 0 && !r.gone && e.in.Running[r.source-1].Split != split:
 			e.plan.Covers = append(e.plan.Covers, CoverChange{r.id, split})
+		}
+	}
+	for c := range e.reserved {
+		if v := &e.reserved[c]; v.set {
+			e.plan.Reserved = append(e.plan.Reserved, Reservation{v.job, e.classes[c].ID, v.at, v.places})
 		}
 	}
 	e.explain()

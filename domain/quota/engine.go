@@ -46,6 +46,7 @@ type engine struct {
 	lanes    []lane
 	reserved []reservation // of a class
 	tries    []int         // reservations tried for a class
+	cleared  int           // reservations that ended in this decision
 	budgets  budgets
 	promises []openPromise
 	kept     []keeping

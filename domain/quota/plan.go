@@ -10,6 +10,7 @@ type Plan struct {
 	Covers    []CoverChange // running attempts whose charge changes from now on
 	Reclaim   []Promise     // new promises: give notice to the victims
 	Withdrawn []Withdrawal  // stored promises that are over without having been used
+	Reserved  []Reservation // what backfill must leave alone, at most one per class
 	Wait      []Waiting     // every pending job that isn't admitted, in queue order
 	Problems  []string      // where the snapshot contradicts itself
 }
@@ -80,4 +81,13 @@ type Waiting struct {
 	Reasons  []pool.Reason // the heaviest first; shared, not to be changed
 	Position int           // in its organisation's queue for its first class, from 1
 	Promised bool          // GPUs are being freed for it
+}
+
+// Reservation keeps GPUs for a blocked job that can start at At by declared
+// ends. It isn't stored: each decision makes it anew.
+type Reservation struct {
+	Job       pool.JobID
+	Class     pool.ClassID
+	At        pool.Instant
+	Placement []NodeGPUs
 }

@@ -46,7 +46,17 @@ func (e *engine) indexPromises() {
 	}
 	e.releaseKept()
 	for i := range e.promises {
-		if o := &e.promises[i]; !o.over && !e.fulfil(o) && !o.stored.Sent {
+		if o := &e.promises[i]; !o.over {
+			e.fulfil(o)
+		}
+	}
+}
+
+// reconsider withdraws promises, of owners or of others, whose jobs fit
+// elsewhere. Each kind is asked at its place in the order of the decision.
+func (e *engine) reconsider(owners bool) {
+	for i := range e.promises {
+		if o := &e.promises[i]; !o.over && !o.stored.Sent && (o.stored.Rule == ByQuota) == owners {
 			e.elsewhere(o)
 		}
 	}
@@ -102,12 +112,16 @@ func (e *engine) notice(o *openPromise) {
 func (e *engine) occupy(o *openPromise) {
 	j := &e.jobs[o.job]
 	o.run = e.enter(e.runOf(j, o.class, o.nodes, false))
-	j.done, j.promised, j.stopAt = true, true, o.stored.StopAt
+	j.done, j.promised, j.stopAt, j.victims = true, true, o.stored.StopAt, e.holding(o.victims)
 }
 
 // runOf is a holder for a job that doesn't run yet.
 func (e *engine) runOf(j *job, c int32, nodes []hold, holds bool) run {
-	return run{id: pool.AttemptID{Job: e.id(j)}, org: j.org, account: j.account, class: c, units: j.units, tier: j.tier,
+	minRun := e.now
+	if j.tier == pool.Burst {
+		minRun = minRun.Add(e.classes[c].MinRun)
+	}
+	return run{fixed: j.fixed, minRun: minRun, id: pool.AttemptID{Job: e.id(j)}, org: j.org, account: j.account, class: c, units: j.units, tier: j.tier,
 		priority: j.priority, started: e.now, end: e.endOf(j), protected: true, holds: holds, nodes: nodes, charges: e.charges(j)}
 }
 
@@ -166,13 +180,13 @@ func (e *engine) releaseKept() {
 
 // fulfil starts the beneficiary when every victim is gone and its places are
 // free.
-func (e *engine) fulfil(o *openPromise) bool {
+func (e *engine) fulfil(o *openPromise) {
 	if e.holding(o.victims) > 0 {
-		return false
+		return
 	}
 	for _, h := range o.nodes {
 		if n := &e.nodes[h.node]; n.held+h.gpus > n.cap {
-			return false
+			return
 		}
 	}
 	e.runs[o.run].holds = true
@@ -183,7 +197,6 @@ func (e *engine) fulfil(o *openPromise) bool {
 	j.promised = false
 	e.admission(j, o.run)
 	o.over = true
-	return true
 }
 
 // elsewhere withdraws a promise when the job fits now with all its victims
@@ -240,13 +253,17 @@ func (e *engine) promise(j *job, c int32, nodes, victims []int32, rule Rule) {
 	for i, n := range nodes {
 		holds[i] = hold{n, j.g}
 		p.Placement = append(p.Placement, NodeGPUs{e.nodes[n].id, j.g})
+		if e.nodes[n].now()+e.heldOn(victims, n) >= j.g {
+			continue
+		}
 		for _, k := range e.nodes[n].runs {
-			if r := &e.runs[k]; r.gone && r.holds && (r.promised > 0 || r.victim) && !slices.Contains(all, k) {
+			if r := &e.runs[k]; r.gone && r.holds && r.promised > 0 && !slices.Contains(all, k) {
 				all = append(all, k)
 			}
 		}
 	}
 	for _, k := range all {
+		e.runs[k].promised++
 		p.Victims = append(p.Victims, e.runs[k].id)
 		p.StopAt = max(p.StopAt, e.stopAt[k])
 		if e.stopAt[k] == 0 {
@@ -254,10 +271,23 @@ func (e *engine) promise(j *job, c int32, nodes, victims []int32, rule Rule) {
 		}
 	}
 	sortBy(p.Victims, attemptBefore)
-	j.promised, j.stopAt = true, p.StopAt
+	j.promised, j.stopAt, j.victims = true, p.StopAt, len(p.Victims)
 	e.unreserve(j)
 	e.enter(e.runOf(j, c, holds, false))
 	e.plan.Reclaim = append(e.plan.Reclaim, p)
+}
+
+// heldOn is how many GPUs of a node some runs hold.
+func (e *engine) heldOn(runs []int32, n int32) int {
+	k := 0
+	for _, i := range runs {
+		for _, h := range e.runs[i].nodes {
+			if h.node == n {
+				k += h.gpus
+			}
+		}
+	}
+	return k
 }
 
 // unreserve frees the reservation of a job that needs it no more.
@@ -265,6 +295,8 @@ func (e *engine) unreserve(j *job) {
 	for c := range e.reserved {
 		if v := &e.reserved[c]; v.set && v.job == e.id(j) {
 			*v = reservation{}
+			e.cleared++
+			e.tries[c] = 0
 			for i := e.racks[c].lo; i < e.racks[c].hi; i++ {
 				e.nodes[i].slack = unlimited
 			}

@@ -24,7 +24,8 @@ type job struct {
 	position  int32
 	done      bool // admitted or promised
 	promised  bool
-	stopAt    pool.Instant
+	stopAt    pool.Instant // of the victims it waits for
+	victims   int          // how many
 	fixed     bool
 	reasons   []pool.Reason // of a job that doesn't compete
 }

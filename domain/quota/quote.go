@@ -78,11 +78,11 @@ func foresee(s Snapshot, id pool.JobID, plan Plan, now pool.Instant) pool.Instan
 	for _, j := range f.snap.Pending {
 		f.jobs[j.ID] = j
 	}
-	for range looks {
+	for left := looks; left > 0; left-- {
 		if f.apply(plan, id, now) {
 			return now
 		}
-		next, ok := f.next(now)
+		next, ok := f.next(now, left)
 		if !ok {
 			return pool.Never
 		}
@@ -100,8 +100,7 @@ type forecast struct {
 	tries map[pool.JobID]int
 }
 
-// apply starts what the plan starts; true when the job is among it. Victims
-// are gone for the forecast: what they would do next starts after the job.
+// apply starts what the plan starts; true when the job is among it.
 func (f *forecast) apply(plan Plan, id pool.JobID, now pool.Instant) bool {
 	started := map[pool.JobID]bool{}
 	for _, a := range plan.Admit {
@@ -109,7 +108,7 @@ func (f *forecast) apply(plan Plan, id pool.JobID, now pool.Instant) bool {
 		j := f.jobs[a.Job]
 		f.tries[j.ID]++
 		f.snap.Running = append(f.snap.Running, Attempt{ID: pool.AttemptID{Job: j.ID, N: 1_000_000 + f.tries[j.ID]}, Org: j.Org, Project: j.Project,
-			User: j.User, Class: a.Class, Placement: a.Placement, Tier: j.Tier, Priority: j.Priority, Started: now, MaxEnd: a.MaxEnd,
+			User: j.User, Class: a.Class, Placement: a.Placement, Tier: j.Tier, Priority: j.Priority, Submitted: j.Submitted, Started: now, MaxEnd: a.MaxEnd,
 			Fixed: j.Fixed, Split: a.Split, Charges: j.Charges})
 	}
 	over := map[pool.JobID]bool{}
@@ -123,8 +122,8 @@ func (f *forecast) apply(plan Plan, id pool.JobID, now pool.Instant) bool {
 }
 
 // next is the moment of the next look: the soonest change, or a later one when
-// there are too many to look at each.
-func (f *forecast) next(now pool.Instant) (pool.Instant, bool) {
+// more changes than looks are left.
+func (f *forecast) next(now pool.Instant, left int) (pool.Instant, bool) {
 	var at []pool.Instant
 	add := func(t pool.Instant) {
 		if t > now && t != pool.Never {
@@ -134,6 +133,12 @@ func (f *forecast) next(now pool.Instant) (pool.Instant, bool) {
 	for i := range f.snap.Running {
 		add(f.snap.Running[i].MaxEnd)
 		add(f.snap.Running[i].MinRunUntil)
+	}
+	victims := f.victims(now)
+	for i := range f.snap.Running {
+		if victims[f.snap.Running[i].ID] {
+			return now, true
+		}
 	}
 	for _, p := range f.snap.Promises {
 		add(p.StopAt)
@@ -148,11 +153,11 @@ func (f *forecast) next(now pool.Instant) (pool.Instant, bool) {
 		return 0, false
 	}
 	slices.Sort(at)
-	return at[len(at)/looks], true
+	return at[(len(at)-1)/left], true
 }
 
-// end takes away what has ended by then, victims under notice too.
-func (f *forecast) end(now pool.Instant) {
+// victims are the attempts whose notice is over.
+func (f *forecast) victims(now pool.Instant) map[pool.AttemptID]bool {
 	gone := map[pool.AttemptID]bool{}
 	for _, p := range f.snap.Promises {
 		if p.StopAt <= now {
@@ -161,7 +166,27 @@ func (f *forecast) end(now pool.Instant) {
 			}
 		}
 	}
+	return gone
+}
+
+// end takes away what has ended by then; victims queue again.
+func (f *forecast) end(now pool.Instant) {
+	victims := f.victims(now)
 	f.snap.Running = slices.DeleteFunc(f.snap.Running, func(a Attempt) bool {
-		return gone[a.ID] || a.Stopping || a.MaxEnd != 0 && a.MaxEnd <= now
+		switch {
+		case victims[a.ID] && len(a.Placement) > 0:
+			j := Job{ID: a.ID.Job, Org: a.Org, Project: a.Project, User: a.User, Classes: []pool.ClassID{a.Class}, Nodes: len(a.Placement),
+				GPUs: a.Placement[0].GPUs, Tier: a.Tier, Priority: a.Priority, Submitted: a.Submitted, Fixed: a.Fixed, Charges: a.Charges}
+			if a.MaxEnd != 0 && a.MaxEnd != pool.Never {
+				j.MaxRun = a.MaxEnd.Sub(a.Started)
+			}
+			if k, ok := f.jobs[j.ID]; ok {
+				j = k
+			}
+			f.jobs[j.ID] = j
+			f.snap.Pending = append(f.snap.Pending, j)
+			return true
+		}
+		return a.Stopping || a.MaxEnd != 0 && a.MaxEnd <= now
 	})
 }

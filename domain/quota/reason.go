@@ -14,7 +14,7 @@ func (e *engine) explain() {
 		w := Waiting{Job: e.id(j), Position: int(j.position), Promised: j.promised}
 		switch {
 		case j.promised:
-			w.Reasons = []pool.Reason{{Code: pool.WaitingForDrain, Class: e.classes[first(j.classes)].ID, Need: int64(j.units), Have: e.draining(j), Until: j.stopAt}}
+			w.Reasons = []pool.Reason{{Code: pool.WaitingForDrain, Class: e.classes[first(j.classes)].ID, Need: int64(j.units), Have: int64(j.victims), Until: j.stopAt}}
 		case j.done:
 			continue
 		case j.bucket < 0:
@@ -36,21 +36,6 @@ func (e *engine) explain() {
 		}
 		e.plan.Wait = append(e.plan.Wait, w)
 	}
-}
-
-// draining counts the victims that a promised job still waits for.
-func (e *engine) draining(j *job) int64 {
-	for _, o := range e.promises {
-		if !o.over && &e.jobs[o.job] == j {
-			return int64(e.holding(o.victims))
-		}
-	}
-	for _, p := range e.plan.Reclaim {
-		if p.Job == e.id(j) {
-			return int64(len(p.Victims))
-		}
-	}
-	return 0
 }
 
 // reasons lists, class by class, what keeps a job that competed from starting

@@ -1,6 +1,10 @@
 package quota
 
-import "gpupool/domain/pool"
+import (
+	"slices"
+
+	"gpupool/domain/pool"
+)
 
 // reservation keeps GPUs of a class for one blocked job from a moment on. A
 // class has at most one.
@@ -14,6 +18,7 @@ type reservation struct {
 	guaranteed bool
 	slack      int   // quota of its organisation beside it, at that time
 	use        []int // of each organisation at that time, by declared ends
+	places     []NodeGPUs
 }
 
 // reservationTries bounds the shadows of jobs that no declared end helps.
@@ -38,9 +43,16 @@ func (e *engine) reserve(j *job, c int32, claims bool) bool {
 			v.slack = org.subtree - s.guaranteed - j.units
 		}
 	}
-	e.reserved[c] = v
+	slices.Sort(s.nodes)
 	for _, i := range s.nodes {
+		v.places = append(v.places, NodeGPUs{e.nodes[i].id, j.g})
 		e.nodes[i].slack = s.free[i-e.racks[c].lo] - j.g
+	}
+	e.reserved[c] = v
+	for i := range e.runs {
+		if r := &e.runs[i]; r.class == c {
+			r.lasting = !r.gone && r.end > s.at && !s.returned[int32(i)]
+		}
 	}
 	return true
 }
@@ -53,13 +65,14 @@ type shade struct {
 	guaranteed int   // of the job's organisation
 	account    int   // of the job's project
 	nodes      []int32
+	returned   map[int32]bool // runs that the job takes back by then
 }
 
 // shadow lets what runs end by its declared, enforced limits until the job
 // fits; nil when it never does.
 func (e *engine) shadow(j *job, c int32, claims bool) *shade {
 	r := &e.racks[c]
-	s := &shade{at: e.now, free: make([]int, r.hi-r.lo), use: make([]int, len(e.orgs)),
+	s := &shade{at: e.now, returned: map[int32]bool{}, free: make([]int, r.hi-r.lo), use: make([]int, len(e.orgs)),
 		guaranteed: e.org(c, j.org).guaranteed, account: e.ledger.at(c, j.account).use}
 	fitting := 0
 	for i := range s.free {
@@ -72,12 +85,18 @@ func (e *engine) shadow(j *job, c int32, claims bool) *shade {
 	for o := range e.orgs {
 		s.use[o] = e.org(c, int32(o)).use
 	}
-	for _, k := range e.ends(c) {
+	for _, ev := range e.ends(c, j, claims) {
 		if fitting >= j.n && e.allowedBy(s, j, c, claims) {
 			break
 		}
-		x := &e.runs[k]
-		s.at = max(e.now, x.end)
+		x := &e.runs[ev.run]
+		if s.returned[ev.run] || ev.back && x.tier == pool.Burst && s.use[x.org]-x.units < e.org(c, x.org).subtree {
+			continue
+		}
+		s.at = ev.at
+		if ev.back {
+			s.returned[ev.run] = true
+		}
 		if x.tier != pool.Spot {
 			s.use[x.org] -= x.units
 			s.guaranteed -= when(x.tier == pool.Guaranteed && x.org == j.org, x.units)
@@ -129,47 +148,73 @@ func (e *engine) allowedBy(s *shade, j *job, c int32, claims bool) bool {
 	return s.use[j.org]+j.units <= org.subtree
 }
 
-// ends is what runs in a class and will end, the first first.
-func (e *engine) ends(c int32) []int32 {
-	var out []int32
+// ending is a moment at which a run's GPUs come free: its declared end, or the
+// first at which an owner could have taken them back.
+type ending struct {
+	at   pool.Instant
+	run  int32
+	back bool
+}
+
+// ends is what comes free in a class, the soonest first.
+func (e *engine) ends(c int32, j *job, claims bool) []ending {
+	var out []ending
 	for i := range e.runs {
-		if r := &e.runs[i]; r.class == c && !r.gone && r.end != pool.Never {
-			out = append(out, int32(i))
+		r := &e.runs[i]
+		if r.class != c || r.gone {
+			continue
+		}
+		if at, ok := e.back(r); claims && ok && (r.tier == pool.Spot || r.org != j.org) && at < r.end {
+			out = append(out, ending{at, int32(i), true})
+		}
+		if r.end != pool.Never {
+			out = append(out, ending{max(e.now, r.end), int32(i), false})
 		}
 	}
-	sortBy(out, func(x, y int32) bool {
-		a, b := &e.runs[x], &e.runs[y]
-		return a.end < b.end || a.end == b.end && attemptBefore(a.id, b.id)
+	sortBy(out, func(x, y ending) bool {
+		if x.at != y.at {
+			return x.at < y.at
+		}
+		if x.run != y.run {
+			return attemptBefore(e.runs[x.run].id, e.runs[y.run].id)
+		}
+		return x.back && !y.back
 	})
 	return out
 }
 
+// back is when an owner could have the GPUs of a run back.
+func (e *engine) back(r *run) (pool.Instant, bool) {
+	if r.fixed || r.tier == pool.Guaranteed {
+		return 0, false
+	}
+	return max(e.now, r.minRun).Add(e.policy.Notice), true
+}
+
+// lasts says whether a run still holds its GPUs when the reservation begins.
+func (e *engine) lasts(r *run, v *reservation) bool {
+	if r.end <= v.at {
+		return false
+	}
+	at, ok := e.back(r)
+	if !v.claims || !ok || at > v.at || r.org == v.org && r.tier != pool.Spot {
+		return true
+	}
+	return r.tier == pool.Burst && v.use[r.org] < e.org(r.class, r.org).subtree
+}
+
 // backfills says whether a job on a node leaves the reservation of the class
-// as it is.
+// as it is: it is over by then, can be taken back by then, or fits beside it.
 func (e *engine) backfills(j *job, c int32, n *node) bool {
 	v := &e.reserved[c]
-	if !v.set || v.job == e.id(j) || e.endOf(j) <= v.at || e.returnable(j, c) {
+	if !v.set || v.job == e.id(j) {
+		return true
+	}
+	if r := e.runOf(j, c, nil, true); !e.lasts(&r, v) {
 		return true
 	}
 	if j.org == v.org && j.tier != pool.Spot && (!v.guaranteed || j.tier == pool.Guaranteed) && v.slack < j.units {
 		return false
 	}
 	return n.slack >= j.g
-}
-
-// returnable: the reserved owner can take the job's GPUs back in time, because
-// all of them will be a loan and its minimum run and the notice are over.
-func (e *engine) returnable(j *job, c int32) bool {
-	v := &e.reserved[c]
-	if !v.claims || j.fixed || j.org == v.org && j.tier != pool.Spot || j.tier == pool.Guaranteed {
-		return false
-	}
-	back := e.now.Add(e.policy.Notice)
-	if j.tier == pool.Burst {
-		back = back.Add(e.classes[c].MinRun)
-		if v.use[j.org] < e.org(c, j.org).subtree {
-			return false
-		}
-	}
-	return back <= v.at
 }

@@ -14,7 +14,10 @@ type run struct {
 	priority  int
 	started   pool.Instant
 	end       pool.Instant
-	protected bool  // fixed, inside its minimum run, or started by this decision
+	protected bool // fixed, inside its minimum run, or started by this decision
+	fixed     bool
+	minRun    pool.Instant
+	lasting   bool  // beyond the reservation of its class, and not to be taken back by then
 	gone      bool  // stopping, or a victim: counts only on its nodes
 	holds     bool  // on its nodes now
 	victim    bool  // of this decision
@@ -82,6 +85,7 @@ func (e *engine) indexRuns() {
 		if r.end == 0 {
 			r.end = pool.Never
 		}
+		r.fixed, r.minRun = a.Fixed, a.MinRunUntil
 		r.protected = a.Fixed || a.MinRunUntil > e.now
 		from := len(holds)
 		for _, p := range a.Placement {
@@ -162,7 +166,11 @@ func (e *engine) count1(r *run, sign int) {
 		e.touched = append(e.touched, r.org)
 	}
 	e.budgets.commit(e, r, sign)
-	if v := &e.reserved[r.class]; v.set && r.end > v.at {
+	v := &e.reserved[r.class]
+	if v.set && sign > 0 {
+		r.lasting = e.lasts(r, v)
+	}
+	if v.set && r.lasting {
 		v.use[r.org] += when(r.tier != pool.Spot, k)
 		if r.org == v.org && r.tier != pool.Spot && (!v.guaranteed || r.tier == pool.Guaranteed) {
 			v.slack -= k

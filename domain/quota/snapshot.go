@@ -103,6 +103,7 @@ type Attempt struct {
 	Placement   []NodeGPUs
 	Tier        pool.Tier
 	Priority    int
+	Submitted   pool.Instant // of its job
 	Started     pool.Instant
 	MaxEnd      pool.Instant // declared and enforced end; pool.Never when there is none
 	MinRunUntil pool.Instant // protected from reclaim before this; 0 = not
