@@ -43,7 +43,6 @@ type jobRow struct {
 	EndDetail   string `gorm:"column:end_detail"`
 	StopBy      string `gorm:"column:stop_by"`
 	StopAsked   int64  `gorm:"column:stop_asked"`
-	LogTail     []byte `gorm:"column:log_tail"`
 }
 
 func (jobRow) TableName() string { return "jobs" }
@@ -57,7 +56,6 @@ func rowOfJob(j domain.Job) jobRow {
 		Spec: toJSON(j.Spec), State: string(j.State), Reasons: toJSON(j.Reasons), Position: int64(j.Position),
 		StartsBy: int64(j.StartsBy), UpTo: int64(j.UpTo), Attempts: int64(j.Attempts), SubmittedAt: int64(j.SubmittedAt),
 		EndedAt: int64(j.EndedAt), EndReason: string(j.End), EndDetail: printable(j.EndDetail), StopBy: j.StopBy, StopAsked: int64(j.StopAsked),
-		LogTail: append([]byte{}, j.LogTail...),
 	}
 }
 
@@ -71,13 +69,10 @@ func (r jobRow) noun() (domain.Job, error) {
 		Attempts: int(r.Attempts), SubmittedAt: pool.Instant(r.SubmittedAt), EndedAt: pool.Instant(r.EndedAt),
 		End: domain.EndReason(r.EndReason), EndDetail: r.EndDetail, StopBy: r.StopBy, StopAsked: pool.Instant(r.StopAsked),
 	}
-	if len(r.LogTail) > 0 {
-		j.LogTail = r.LogTail
-	}
 	return j, cmp.Or(fromJSON("classes", r.Classes, &j.Classes), fromJSON("spec", r.Spec, &j.Spec), fromJSON("reasons", r.Reasons, &j.Reasons))
 }
 
-// jobColumns are those that UpdateJob writes; the log tail apart.
+// jobColumns are those that UpdateJob writes.
 var jobColumns = []string{"project_id", "user_id", "name", "search", "classes", "nodes", "gpus_per_node", "tier", "priority",
 	"max_run_ms", "renewable", "not_before", "depends_on", "spec", "state", "reasons", "position", "starts_by", "up_to",
 	"attempts", "ended_at", "end_reason", "end_detail", "stop_by", "stop_asked"}
@@ -87,7 +82,7 @@ func (t *tx) Job(org pool.OrgID, id pool.JobID) (domain.Job, error) {
 	if err := cmp.Or(needed(org), needed(id)); err != nil {
 		return domain.Job{}, err
 	}
-	return one(t, jobRow.noun, "id = ? AND org_id = ?", id, org)
+	return t.jobWithLog("id = ? AND org_id = ?", id, org)
 }
 
 // JobByID finds a job of any member, for loops.
@@ -95,7 +90,7 @@ func (t *tx) JobByID(id pool.JobID) (domain.Job, error) {
 	if err := needed(id); err != nil {
 		return domain.Job{}, err
 	}
-	return one(t, jobRow.noun, "id = ?", id)
+	return t.jobWithLog("id = ?", id)
 }
 
 // maxPage bounds every page of a list.
@@ -109,7 +104,7 @@ func page(limit int) int {
 	return limit
 }
 
-// Jobs is one page of jobs, newest first, without their log tails. It is two
+// Jobs is one page of jobs, newest first, without their logs. It is two
 // statements with a cursor, else one, and reads no more rows than the page
 // where an index serves the filter.
 func (t *tx) Jobs(f domain.JobFilter) ([]domain.Job, error) {
@@ -125,7 +120,7 @@ func (t *tx) Jobs(f domain.JobFilter) ([]domain.Job, error) {
 		q = q.Where("(submitted_at, id) < (?, ?)", at.SubmittedAt, at.ID)
 	}
 	var rows []jobRow
-	err := q.Omit("log_tail").Order("submitted_at DESC, id DESC").Limit(page(f.Limit)).Find(&rows).Error
+	err := q.Order("submitted_at DESC, id DESC").Limit(page(f.Limit)).Find(&rows).Error
 	return mapped(rows, fail(err), jobRow.noun)
 }
 
@@ -158,7 +153,7 @@ func (t *tx) jobsWhere(f domain.JobFilter) *gorm.DB {
 	}
 	if len(f.States) > 0 {
 		q = q.Where("state IN ?", f.States)
-		if allLive(f.States) {
+		if !slices.Contains(f.States, domain.JobEnded) {
 			q = q.Where("state <> 'ended'") // lets the index of live jobs serve
 		}
 	}
@@ -172,15 +167,6 @@ func (t *tx) jobsWhere(f domain.JobFilter) *gorm.DB {
 		q = q.Where("submitted_at < ?", f.To)
 	}
 	return q
-}
-
-func allLive(states []domain.JobState) bool {
-	for _, s := range states {
-		if s == domain.JobEnded {
-			return false
-		}
-	}
-	return true
 }
 
 // contains is the condition that the text column holds the argument as it
@@ -234,7 +220,10 @@ func (t *tx) InsertJob(j domain.Job) error {
 	if err := cmp.Or(needed(j.ID), needed(j.Org), needed(j.Project), needed(j.User)); err != nil {
 		return err
 	}
-	return insert(t, rowOfJob(j))
+	if err := insert(t, rowOfJob(j)); err != nil {
+		return err
+	}
+	return t.saveLog(j)
 }
 
 // UpdateJob writes all but the id, the organisation and the instant of
@@ -243,11 +232,10 @@ func (t *tx) UpdateJob(j domain.Job) error {
 	if err := cmp.Or(needed(j.ID), needed(j.Org)); err != nil {
 		return err
 	}
-	columns := jobColumns
-	if j.LogTail != nil {
-		columns = append(columns[:len(columns):len(columns)], "log_tail")
+	if err := change(t, rowOfJob(j), jobColumns, "id = ? AND org_id = ?", j.ID, j.Org); err != nil {
+		return err
 	}
-	return change(t, rowOfJob(j), columns, "id = ? AND org_id = ?", j.ID, j.Org)
+	return t.saveLog(j)
 }
 
 // SetReasons changes what the engine explains of a waiting job.

@@ -314,6 +314,7 @@ func TestEveryPageOfJobsIsServedByAnIndex(t *testing.T) {
 		"org_id = 'uni' AND state IN ('ended')": "jobs_org_state",
 		"submitted_at > 0":                      "jobs_newest",
 		"state <> 'ended'":                      "jobs_live",
+		"org_id = 'uni' AND state IN ('waiting', 'running') AND state <> 'ended'": "jobs_org_live",
 	} {
 		plan := explain(t, hand, fmt.Sprintf("SELECT id FROM jobs WHERE %s AND (submitted_at, id) < (5, 'x') ORDER BY submitted_at DESC, id DESC LIMIT 50", where))
 		if !slices.Contains(plan.indexes, index) || plan.sorts {

@@ -30,8 +30,7 @@ CREATE TABLE jobs (
     end_reason    TEXT COLLATE "C" NOT NULL,
     end_detail    TEXT COLLATE "C" NOT NULL,
     stop_by       TEXT COLLATE "C" NOT NULL,
-    stop_asked    BIGINT  NOT NULL,
-    log_tail      BYTEA   NOT NULL
+    stop_asked    BIGINT  NOT NULL
 );
 -- Pages walk these backwards from a cursor.
 CREATE INDEX jobs_newest ON jobs (submitted_at, id);
@@ -40,6 +39,13 @@ CREATE INDEX jobs_org_project ON jobs (org_id, project_id, submitted_at, id);
 CREATE INDEX jobs_org_user ON jobs (org_id, user_id, submitted_at, id);
 CREATE INDEX jobs_org_state ON jobs (org_id, state, submitted_at, id);
 CREATE INDEX jobs_live ON jobs (submitted_at, id) WHERE state <> 'ended';
+CREATE INDEX jobs_org_live ON jobs (org_id, submitted_at, id) WHERE state <> 'ended';
+
+-- The last of what a job wrote; apart, so that a list of jobs reads little.
+CREATE TABLE job_logs (
+    job_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES jobs (id),
+    tail   BYTEA  NOT NULL
+);
 
 CREATE TABLE attempts (
     job_id      TEXT COLLATE "C" NOT NULL REFERENCES jobs (id),
@@ -308,4 +314,5 @@ DROP TABLE observations;
 DROP TABLE promises;
 DROP TABLE covers;
 DROP TABLE attempts;
+DROP TABLE job_logs;
 DROP TABLE jobs;
