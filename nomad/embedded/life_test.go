@@ -1,6 +1,8 @@
 package embedded_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -276,6 +278,42 @@ func TestStateSurvivesTheProcess(t *testing.T) {
 	for _, a := range b.allocs("long") {
 		if a.ClientStatus != "running" {
 			t.Errorf("long is %s, want running", a.ClientStatus)
+		}
+	}
+}
+
+// A life with restarts is the same life: one cluster is killed and opened again
+// between the commands, the other one never.
+func TestRestartsChangeNothing(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(12) {
+		chance := rand.New(rand.NewPCG(seed, 7))
+		path := filepath.Join(t.TempDir(), "cluster.db")
+		killed, steady := newBench(t, func(o *embedded.Options) { o.Path = path }), newBench(t)
+		for i := range 6 {
+			s := spec{id: fmt.Sprintf("j-%d", i), n: 1 + chance.IntN(2), gpus: 1 + chance.IntN(5), restarts: chance.IntN(2), lost: time.Hour, keep: true,
+				env: map[string]string{"SIM_LENGTH_MS": fmt.Sprint(1 + chance.IntN(600_000)), "SIM_EXIT": fmt.Sprint(chance.IntN(2))}}
+			stop, down, up, gap := chance.IntN(i+1), chance.IntN(4) == 0, chance.IntN(4) == 0, time.Duration(chance.IntN(300))*time.Second
+			for _, b := range []*bench{killed, steady} {
+				b.register(s)
+				if i%2 == 1 {
+					b.send("DELETE", fmt.Sprintf("/v1/job/j-%d?purge=%v", stop, i == 5), nil)
+				}
+				if down {
+					b.ok(b.c.NodeDown("gpu-02"))
+				}
+				if up {
+					b.ok(b.c.NodeUp("gpu-02"))
+				}
+				b.clock.Advance(gap)
+			}
+			if chance.IntN(2) == 0 {
+				path = taken(t, path)
+				killed.open(func(o *embedded.Options) { o.Path = path })
+			}
+		}
+		if a, b := killed.everything(), steady.everything(); a != b {
+			t.Fatalf("seed %d: with restarts:\n%s\nwithout:\n%s", seed, a, b)
 		}
 	}
 }

@@ -201,6 +201,10 @@ type nodeEventWire struct {
 	Timestamp   *string
 }
 
+// nowhere is the address that nodes declare: nobody listens on it, so a client
+// that follows it sends its token to nobody.
+const nowhere = "127.0.0.1:9"
+
 // nodeWire is a node as /v1/node/{id} and the stream show it.
 type nodeWire struct {
 	Attributes               map[string]string
@@ -251,7 +255,7 @@ func (c *Cluster) nodeWire(n *node) nodeWire {
 	w := nodeWire{
 		Attributes: n.attributes(c.opt.Version), CSIControllerPlugins: map[string]any{}, CSINodePlugins: map[string]any{},
 		CgroupParent: "nomad.slice", ComputedClass: n.class(), CreateIndex: n.CreateIndex, Datacenter: n.Spec.Datacenter,
-		Drain: n.Drain != nil, DrainStrategy: n.Drain.wire(), Drivers: n.drivers(), HTTPAddr: "127.0.0.1:4646",
+		Drain: n.Drain != nil, DrainStrategy: n.Drain.wire(), Drivers: n.drivers(), HTTPAddr: nowhere,
 		HostVolumes: map[string]any{}, ID: n.Spec.ID, IdentitySigningKeyID: uuidOf("key", n.Spec.ID),
 		LastAllocUpdateIndex: n.LastAllocUpdate, LastDrain: n.LastDrain.wire(), Links: map[string]string{},
 		Meta: n.Spec.Meta, ModifyIndex: n.ModifyIndex, Name: n.Spec.Name, NodeClass: n.Spec.Class, NodePool: n.Spec.Pool,
