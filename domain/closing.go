@@ -152,6 +152,7 @@ type Basis struct {
 	Account  pool.AccountID
 	Month    pool.Month
 	Timing   rating.Timing
+	From     int64                    // the account's ledger was billed up to here before
 	Known    map[pool.AccountID]int64 // last sequence number of each account of the organisation
 	Promises []rating.Promise
 	PaidFees []rating.Line
@@ -200,8 +201,12 @@ func basisOf(tx Tx, t Terms, acc BillingAccount, m pool.Month) (Basis, error) {
 	if b.totals, err = monthTotals(tx, t, acc.Org, m); err != nil {
 		return b, err
 	}
-	if b.use, err = tx.Segments(SegmentFilter{Account: acc.ID, From: bounds.Start, To: bounds.End, ToSeq: b.Known[acc.ID]}); err != nil {
-		return b, err
+	b.From = lastTo(earlier)
+	if b.Known[acc.ID] > b.From {
+		// Its part of the ledger: what came since the invoice before, whatever month it is for.
+		if b.use, err = tx.Segments(SegmentFilter{Account: acc.ID, AfterSeq: b.From, ToSeq: b.Known[acc.ID]}); err != nil {
+			return b, err
+		}
 	}
 	if b.Promises, err = promisesOf(tx, b.totals, earlier, m); err != nil {
 		return b, err
@@ -213,7 +218,7 @@ func basisOf(tx Tx, t Terms, acc BillingAccount, m pool.Month) (Basis, error) {
 			}
 		}
 	}
-	b.Late, err = lateOf(tx, t, acc, earlier, m)
+	b.Late, err = lateOf(tx, t, b, earlier)
 	return b, err
 }
 
@@ -301,37 +306,41 @@ func promisesOf(tx Tx, totals []rating.Total, earlier []Frozen, m pool.Month) ([
 	return out, nil
 }
 
-// lateOf finds the closed months of an account whose ledger has grown since.
-func lateOf(tx Tx, t Terms, acc BillingAccount, earlier []Frozen, m pool.Month) ([]LateBasis, error) {
-	last := map[pool.Month]int64{}
-	var order []pool.Month
+// lastTo is how far the account's ledger has been taken by its invoices.
+func lastTo(earlier []Frozen) int64 {
+	var to int64
 	for _, f := range earlier {
-		if f.Document.Kind != invoice.Regular {
-			continue
-		}
-		if _, ok := last[f.Document.Period]; !ok {
-			order = append(order, f.Document.Period)
-		}
-		last[f.Document.Period] = max(last[f.Document.Period], f.Document.Range.To)
-		for _, l := range f.Basis.Late {
-			last[l.Month] = max(last[l.Month], f.Document.Range.To)
+		to = max(to, f.Document.Range.To)
+	}
+	return to
+}
+
+// lateOf finds the closed months of an account for which use became known
+// since its last invoice, on any account of the organisation: they share the
+// included hours.
+func lateOf(tx Tx, t Terms, b Basis, earlier []Frozen) ([]LateBasis, error) {
+	var months []pool.Month
+	known := map[pool.AccountID]int64{}
+	for _, f := range earlier {
+		if f.Document.Kind == invoice.Regular {
+			months = append(months, f.Document.Period)
+			known = f.Basis.Known
 		}
 	}
 	var out []LateBasis
-	for _, month := range order {
-		if !month.Before(m) {
+	for _, month := range months {
+		if !month.Before(b.Month) {
 			continue
 		}
-		bounds := month.Bounds(t.Zone)
-		more, err := tx.Segments(SegmentFilter{Account: acc.ID, From: bounds.Start, To: bounds.End, AfterSeq: last[month], ToSeq: acc.LastSeq})
-		if err != nil || len(more) == 0 {
+		grown, err := grew(tx, month.Bounds(t.Zone), known, b.Known)
+		if err != nil || !grown {
 			if err != nil {
 				return nil, err
 			}
 			continue
 		}
 		l := LateBasis{Month: month, Billed: billedFor(earlier, month)}
-		if l.totals, err = monthTotals(tx, t, acc.Org, month); err != nil {
+		if l.totals, err = monthTotals(tx, t, b.Org, month); err != nil {
 			return nil, err
 		}
 		if l.Promises, err = promisesOf(tx, l.totals, earlier, month); err != nil {
@@ -340,6 +349,21 @@ func lateOf(tx Tx, t Terms, acc BillingAccount, earlier []Frozen, m pool.Month) 
 		out = append(out, l)
 	}
 	return out, nil
+}
+
+// grew tells whether the ledger of a month has rows that came after before
+// and up to now.
+func grew(tx Tx, bounds pool.Interval, before, now map[pool.AccountID]int64) (bool, error) {
+	for id, to := range now {
+		if to <= before[id] {
+			continue
+		}
+		more, err := tx.Segments(SegmentFilter{Account: id, From: bounds.Start, To: bounds.End, AfterSeq: before[id], ToSeq: to})
+		if err != nil || len(more) > 0 {
+			return len(more) > 0, err
+		}
+	}
+	return false, nil
 }
 
 // billedFor are the variable lines billed for a month so far.

@@ -26,12 +26,12 @@ type issueOrder struct {
 // caller's transaction.
 func issue(tx Tx, a Actor, t Terms, o issueOrder) (Invoice, error) {
 	acc := o.Account
-	to := o.Basis.Known[acc.ID]
+	span := invoice.Range{From: o.Basis.From, To: max(o.Basis.From, o.Basis.Known[acc.ID])}
 	if o.Kind == invoice.Start {
-		to = 0 // it takes nothing of the ledger
+		span = invoice.Range{} // it takes nothing of the ledger
 	}
 	draft, err := invoice.Build(invoice.Order{ID: o.ID, Kind: o.Kind, Account: acc.ID, Org: acc.Org, Period: o.Month, Zone: t.Settings.Zone,
-		Currency: t.Settings.Currency, Seller: sellerOf(t.Settings), Buyer: buyerOf(acc), Tax: taxOf(acc), Lines: o.Lines, Range: invoice.Range{To: to}})
+		Currency: t.Settings.Currency, Seller: sellerOf(t.Settings), Buyer: buyerOf(acc), Tax: taxOf(acc), Lines: o.Lines, Range: span})
 	if err != nil {
 		return Invoice{}, err
 	}

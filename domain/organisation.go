@@ -18,7 +18,9 @@ type CreateMemberInput struct {
 // CreateMember makes a member organisation and invites its owner. The token of
 // the invitation's link is returned once.
 func (s *Service) CreateMember(ctx context.Context, a Actor, in CreateMemberInput) (Organisation, Invitation, string, error) {
-	fail := func(err error) (Organisation, Invitation, string, error) { return Organisation{}, Invitation{}, "", err }
+	fail := func(err error) (Organisation, Invitation, string, error) {
+		return Organisation{}, Invitation{}, "", err
+	}
 	if err := a.NeedOperator(); err != nil {
 		return fail(err)
 	}

@@ -312,11 +312,16 @@ func verifyInvoice(tx Tx, acc BillingAccount, inv Invoice, previous string) erro
 		e.Lines = rating.For(acc.ID, rating.StartLines(rating.Advance, t.PlanWindows(acc.Org), d.Period, t.Zone))
 		return invoice.Verify(d, e)
 	}
-	if b.totals, e.Segments, err = knownTotals(tx, t, b, d.Period); err != nil {
+	if b.totals, err = knownTotals(tx, t, b, d.Period); err != nil {
 		return err
 	}
 	for i := range b.Late {
-		if b.Late[i].totals, _, err = knownTotals(tx, t, b, b.Late[i].Month); err != nil {
+		if b.Late[i].totals, err = knownTotals(tx, t, b, b.Late[i].Month); err != nil {
+			return err
+		}
+	}
+	if d.Range.To > d.Range.From {
+		if e.Segments, err = tx.Segments(SegmentFilter{Account: acc.ID, AfterSeq: d.Range.From, ToSeq: d.Range.To}); err != nil {
 			return err
 		}
 	}
@@ -327,8 +332,8 @@ func verifyInvoice(tx Tx, acc BillingAccount, inv Invoice, previous string) erro
 }
 
 // knownTotals sums the segments of a month that were in the ledger when the
-// basis was frozen, and gives those of its own account.
-func knownTotals(tx Tx, t Terms, b Basis, m pool.Month) (totals []rating.Total, own []Segment, err error) {
+// basis was frozen.
+func knownTotals(tx Tx, t Terms, b Basis, m pool.Month) ([]rating.Total, error) {
 	bounds := m.Bounds(t.Zone)
 	var all []Segment
 	for id, known := range b.Known {
@@ -337,13 +342,9 @@ func knownTotals(tx Tx, t Terms, b Basis, m pool.Month) (totals []rating.Total, 
 		}
 		some, err := tx.Segments(SegmentFilter{Account: id, From: bounds.Start, To: bounds.End, ToSeq: known})
 		if err != nil {
-			return nil, nil, err
-		}
-		if id == b.Account {
-			own = some
+			return nil, err
 		}
 		all = append(all, some...)
 	}
-	totals, err = rating.Totals(all)
-	return totals, own, err
+	return rating.Totals(all)
 }

@@ -296,14 +296,7 @@ func (m spending) rate(org pool.OrgID) ([]rating.Line, []quota.Included, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	left := map[pool.ClassID]pool.GPUMillis{}
-	for _, w := range plans {
-		for c, n := range w.Included {
-			if part := w.Valid.Intersect(m.bounds); !part.Empty() {
-				left[c] += money.Portion(n, part.Millis(), m.bounds.Millis())
-			}
-		}
-	}
+	left := rating.Pool(plans, m.bounds)
 	for _, l := range lines {
 		if l.Kind == rating.Included {
 			left[l.Class] -= l.Quantity

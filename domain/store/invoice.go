@@ -110,7 +110,7 @@ func (t *tx) InvoiceByNumber(number string) (domain.Invoice, error) {
 
 // Invoices of the organisation, or of all with "", newest first, void ones too.
 func (t *tx) Invoices(org pool.OrgID) ([]domain.Invoice, error) {
-	const newest = "issued_at DESC, id DESC"
+	const newest = "issued_at DESC, number DESC"
 	if org == "" {
 		return all(t, invoiceRow.noun, newest, "")
 	}
