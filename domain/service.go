@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"gpupool/domain/pool"
 )
@@ -127,6 +128,8 @@ func checkText(f *Fields, field, s string, required bool, limit int) {
 		f.Add(field, "Please fill in this field.")
 	case n > limit:
 		f.Add(field, "At most %d characters; this has %d.", limit, n)
+	case !utf8.ValidString(s):
+		f.Add(field, "This is not text in UTF-8.")
 	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f }):
 		f.Add(field, "Control characters are not allowed.")
 	}

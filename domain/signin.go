@@ -21,7 +21,8 @@ const (
 // nobody has as for a wrong password. After 10 failed tries for an e-mail or
 // 50 from an address within 15 minutes it refuses, the right password too.
 func (s *Service) SignIn(ctx context.Context, email, password, ip string) (User, error) {
-	email = strings.ToLower(trimmed(email))
+	var f Fields
+	email = checkEmail(&f, "email", email)
 	keys := signInKeys{"mail:" + HashSecret(email), "ip:" + HashSecret(ip)}
 	var u User
 	var found bool
@@ -29,8 +30,8 @@ func (s *Service) SignIn(ctx context.Context, email, password, ip string) (User,
 		if err := keys.allowed(tx); err != nil {
 			return err
 		}
-		if email == "" || utf8.RuneCountInString(email) > maxEmail {
-			return nil
+		if len(f) > 0 {
+			return nil // nobody has it
 		}
 		var err error
 		u, err = tx.UserByEmail(email)
