@@ -29,7 +29,8 @@ type Config struct {
 	Cluster   Cluster
 	Issuers   map[string]Issuer
 	Passwords PasswordHasher
-	Rand      io.Reader // nil: the system's
+	Clock     *BusinessClock // shared with the store; nil: nobody else reads it
+	Rand      io.Reader      // nil: the system's
 	Log       *slog.Logger
 	// Holder names this process when it takes the engine's lease.
 	Holder string
@@ -41,6 +42,7 @@ type Service struct {
 	cluster   Cluster
 	issuers   map[string]Issuer
 	passwords PasswordHasher
+	clock     *BusinessClock
 	rand      io.Reader
 	log       *slog.Logger
 	holder    string
@@ -65,7 +67,7 @@ func New(c Config) *Service {
 	if c.Holder == "" {
 		c.Holder = "portal"
 	}
-	return &Service{store: c.Store, cluster: c.Cluster, issuers: c.Issuers, passwords: c.Passwords, rand: c.Rand,
+	return &Service{store: c.Store, cluster: c.Cluster, issuers: c.Issuers, passwords: c.Passwords, clock: c.Clock, rand: c.Rand,
 		log: c.Log, holder: c.Holder, hub: NewHub(), seen: map[pool.AllocID]seenRun{}, graded: map[pool.AttemptID]pool.Instant{}}
 }
 
