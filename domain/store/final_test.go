@@ -44,12 +44,12 @@ func TestWhatWasDoneIsNeverChangedByHand(t *testing.T) {
 	})
 }
 
-// refused fails the test when the database takes one of the statements.
+// refused fails the test unless a trigger of ours refuses each statement.
 func refused(t *testing.T, hand *sql.DB, statements ...string) {
 	t.Helper()
 	for _, q := range statements {
-		if _, err := hand.Exec(q); err == nil {
-			t.Errorf("the database took: %s", q)
+		if _, err := hand.Exec(q); err == nil || !strings.Contains(err.Error(), "never changes") {
+			t.Errorf("%s: %v", q, err)
 		}
 	}
 }
