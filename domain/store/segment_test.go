@@ -445,16 +445,43 @@ func TestALendingDayIsIntegratedFurther(t *testing.T) {
 	})
 }
 
-// The sums of an organisation's pages read the index alone.
-func TestUsageOfAMemberIsServedByACoveringIndex(t *testing.T) {
+// The sums of pages and of the engine read an index alone, and of it no more
+// than the interval asked for.
+func TestUsageIsServedByCoveringIndexes(t *testing.T) {
 	t.Parallel()
 	c := storetest.SQLite(t)
 	storetest.Open(t, nil, c)
-	p := explain(t, byHand(t, "sqlite", c.SQLitePath), `SELECT class_id, cover, price_row_id, plan_version_id, project_id, user_id, account_id, day_at, job_id, SUM(use_gpums)
-		FROM segments WHERE org_id = 'uni' AND start_at >= 1 AND start_at < 2 GROUP BY class_id, cover, price_row_id, plan_version_id, project_id, user_id, account_id, day_at, job_id`)
-	if !slices.ContainsFunc(p.text, func(line string) bool {
-		return line == "SEARCH segments USING COVERING INDEX segments_org_use (org_id=? AND start_at>? AND start_at<?)"
-	}) {
-		t.Errorf("%+v", p)
+	hand := byHand(t, "sqlite", c.SQLitePath)
+	const columns = "class_id, cover, price_row_id, plan_version_id, project_id, user_id, account_id, org_id, job_id, day_at"
+	for where, want := range map[string]string{
+		"org_id = 'uni' AND ": "SEARCH segments USING COVERING INDEX segments_org_use (org_id=? AND start_at>? AND start_at<?)",
+		"":                    "SEARCH segments USING COVERING INDEX segments_pool_use (start_at>? AND start_at<?)",
+	} {
+		p := explain(t, hand, "SELECT "+columns+", SUM(use_gpums) FROM segments WHERE "+where+"start_at >= 1 AND start_at < 2 GROUP BY "+columns)
+		if !slices.Contains(p.text, want) {
+			t.Errorf("%q: %+v", where, p)
+		}
+	}
+}
+
+// What the loops ask for at each tick costs by what is open, not by what was.
+func TestOpenWorkIsServedByPartialIndexes(t *testing.T) {
+	t.Parallel()
+	c := storetest.SQLite(t)
+	storetest.Open(t, nil, c)
+	hand := byHand(t, "sqlite", c.SQLitePath)
+	for query, want := range map[string]string{
+		"meters WHERE NOT closed ORDER BY alloc_id":                                                                                  "meters_open",
+		"meters WHERE org_id = 'uni' AND NOT closed ORDER BY alloc_id":                                                               "meters_org_open",
+		"jobs WHERE state <> 'ended' ORDER BY submitted_at, id":                                                                      "jobs_live",
+		"attempts WHERE state <> 'ended' ORDER BY admitted_at, job_id, n":                                                            "attempts_live",
+		"attempts WHERE org_id = 'uni' AND state <> 'ended' ORDER BY admitted_at, job_id":                                            "attempts_live",
+		"promises WHERE state = 'open' ORDER BY made_at, id":                                                                         "promises_open",
+		"outbox WHERE done_at = 0 AND next_at <= 5 ORDER BY id LIMIT 10":                                                             "outbox_open",
+		"covers WHERE (job_id, n) IN (SELECT a.job_id, a.n FROM attempts AS a WHERE a.state <> 'ended') ORDER BY from_at, job_id, n": "attempts_live",
+	} {
+		if p := explain(t, hand, "SELECT * FROM "+query); !slices.Contains(p.indexes, want) {
+			t.Errorf("%s: %+v", query, p)
+		}
 	}
 }

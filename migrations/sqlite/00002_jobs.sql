@@ -132,7 +132,8 @@ CREATE TABLE meters (
     FOREIGN KEY (job_id, n) REFERENCES attempts (job_id, n)
 );
 CREATE INDEX meters_attempt ON meters (job_id, n, alloc_id);
-CREATE INDEX meters_open ON meters (org_id, alloc_id) WHERE NOT closed;
+CREATE INDEX meters_open ON meters (alloc_id) WHERE NOT closed;
+CREATE INDEX meters_org_open ON meters (org_id, alloc_id) WHERE NOT closed;
 
 -- The ledger: append-only. A row is counted once because its key is unique and
 -- billed once because its number lies in the range of one invoice.
@@ -165,8 +166,9 @@ CREATE TABLE segments (
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX segments_once ON segments (alloc_id, start_at, cover, revision, sign);
 CREATE INDEX segments_job ON segments (job_id, start_at);
--- Covers every sum of an organisation's pages.
+-- Cover every sum of an organisation's pages, and of the whole pool's month.
 CREATE INDEX segments_org_use ON segments (org_id, start_at, class_id, cover, price_row_id, plan_version_id, project_id, user_id, account_id, day_at, job_id, use_gpums);
+CREATE INDEX segments_pool_use ON segments (start_at, org_id, class_id, cover, price_row_id, plan_version_id, project_id, user_id, account_id, day_at, job_id, use_gpums);
 
 CREATE TABLE lending_days (
     day_at       BIGINT NOT NULL,
