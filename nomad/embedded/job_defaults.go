@@ -2,7 +2,9 @@ package embedded
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -10,6 +12,8 @@ import (
 const (
 	second = int64(time.Second)
 	day    = 24 * int64(time.Hour)
+
+	maxCount = 10_000 // members of a group
 )
 
 // decodeJob reads one job object and fills what a server fills.
@@ -17,6 +21,11 @@ func (c *Cluster) decodeJob(body []byte) (*jobText, error) {
 	j := new(jobText)
 	if err := json.Unmarshal(body, j); err != nil {
 		return nil, fmt.Errorf("job: %w", err)
+	}
+	for _, g := range j.TaskGroups {
+		if g == nil || slices.Contains(g.Tasks, nil) {
+			return nil, errors.New("job: a task group or task is null")
+		}
 	}
 	c.fill(j)
 	return j, nil
@@ -159,6 +168,9 @@ func (g *groupText) validate(kind string) []string {
 	}
 	if g.count() < 0 {
 		say("Task group count can't be negative")
+	}
+	if g.count() > maxCount {
+		say("Task group count is %d; this cluster takes at most %d", g.count(), maxCount)
 	}
 	if len(g.Tasks) == 0 {
 		say("Missing tasks for task group")
