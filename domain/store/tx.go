@@ -14,7 +14,6 @@ import (
 
 // tx is one transaction; it has every method of domain.Tx.
 type tx struct {
-	domain.Tx          // until every noun is here
 	db        *gorm.DB // a new session: every use starts an empty statement
 	conn      *conn
 	now, wall pool.Instant
