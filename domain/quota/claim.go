@@ -161,7 +161,9 @@ func (k *claim) takeLoans(legal func(*run) bool) bool {
 	h := heap[lender]{less: less}
 	for o := range e.orgs {
 		if o := int32(o); o != k.j.org && e.org(k.c, o).over() > 0 {
-			x := lender{org: o, at: len(e.cover(k.c, o).runs)}
+			owes := e.cover(k.c, o)
+			e.trim(owes)
+			x := lender{org: o, at: owes.tail}
 			if k.next(&x, legal) {
 				h.items = append(h.items, x)
 			}
@@ -207,6 +209,35 @@ func (k *claim) next(x *lender, legal func(*run) bool) bool {
 		}
 	}
 	return false
+}
+
+// trim moves the tail of a holding before the runs that can be no victims of
+// this decision any more.
+func (e *engine) trim(h *holding) {
+	for ; h.tail > 0; h.tail-- {
+		r := &e.runs[h.runs[h.tail-1]]
+		if !r.gone && !r.protected && r.tier == pool.Burst {
+			return
+		}
+		h.stays = h.stays || !r.gone
+	}
+}
+
+// keepCovers marks the covers of lenders as right where only their last
+// covered runs went: nothing moves then for those that stay.
+func (k *claim) keepCovers() {
+	for _, i := range k.taken {
+		r := &k.e.runs[i]
+		h := &k.e.held[k.e.oc(r.class, r.org)]
+		if r.tier == pool.Spot || r.org == k.j.org || k.e.orgs[r.org].split || h.covered {
+			continue
+		}
+		k.e.trim(h)
+		h.covered = !h.stays && !slices.ContainsFunc(k.taken, func(t int32) bool {
+			x := &k.e.runs[t]
+			return x.org == r.org && int(x.rank) < h.tail
+		})
+	}
 }
 
 // over is what an organisation has on loan in a class, by weight.
@@ -268,6 +299,7 @@ func (k *claim) settle() bool {
 		k.undo()
 		return false
 	}
+	k.keepCovers()
 	e.promise(j, k.c, nodes, k.taken, k.rule)
 	return true
 }

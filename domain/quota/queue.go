@@ -33,9 +33,10 @@ type job struct {
 // bucket is a queue of jobs that are alike in everything a decision looks at:
 // only its head is asked.
 type bucket struct {
-	lane int32
-	jobs []int32
-	head int
+	lane  int32
+	jobs  []int32
+	head  int
+	never []pool.Reason // why such a job can't ever start; nil when it can
 }
 
 // lane is the buckets of one project for one first class.
@@ -73,21 +74,26 @@ func (e *engine) indexJobs() {
 	for i := range e.in.Pending {
 		e.jobs = append(e.jobs, e.readJob(int32(i)))
 	}
-	sortBy(e.jobs, func(x, y job) bool {
+	order := make([]int32, len(e.jobs))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	sortBy(order, func(i, k int32) bool {
+		x, y := &e.jobs[i], &e.jobs[k]
 		if x.org != y.org {
 			return x.org < y.org
 		}
 		if a, b := first(x.classes), first(y.classes); a != b {
 			return a < b
 		}
-		if c := e.queueOrder(&x, &y); c != 0 {
+		if c := e.queueOrder(x, y); c != 0 {
 			return c < 0
 		}
-		return e.id(&x) < e.id(&y)
+		return e.id(x) < e.id(y)
 	})
 	e.jobAt = make(map[pool.JobID]int32, len(e.jobs))
-	kept := e.jobs[:0]
-	for i := range e.jobs {
+	kept := make([]job, 0, len(e.jobs))
+	for _, i := range order {
 		j := e.jobs[i]
 		if _, twice := e.jobAt[e.id(&j)]; twice {
 			e.problem("job %s is pending twice", e.id(&j))
@@ -113,6 +119,13 @@ func (e *engine) indexJobs() {
 		}
 		j.bucket = e.bucketOf(j, shapes, lanes)
 		b := &e.buckets[j.bucket]
+		if len(b.jobs) == 0 && b.never == nil {
+			b.never = e.hopeless(j)
+		}
+		if b.never != nil {
+			j.reasons, j.bucket = b.never, -1
+			continue
+		}
 		b.jobs = append(b.jobs, int32(i))
 	}
 }
@@ -189,13 +202,17 @@ func (e *engine) excluded(j *job) []pool.Reason {
 		}
 		return append(out, pool.Reason{Code: pool.ClassUnavailable, Class: c})
 	}
-	never := true
+	return out
+}
+
+// hopeless says why no class could ever take a job; nil when one could.
+func (e *engine) hopeless(j *job) []pool.Reason {
+	var out []pool.Reason
 	for _, c := range j.classes {
-		_, too := e.neverFits(j, c)
-		never = never && too
-	}
-	if never {
-		r, _ := e.neverFits(j, j.classes[0])
+		r, never := e.neverFits(j, c)
+		if !never {
+			return nil
+		}
 		out = append(out, r)
 	}
 	return out

@@ -26,7 +26,8 @@ type run struct {
 	source    int32 // index+1 in Snapshot.Running
 	nodes     []hold
 	charges   []Charge
-	own, loan int // GPUs by cover, set by holding.cover
+	rank      int32 // in its holding
+	own, loan int   // GPUs by cover, set by holding.cover
 }
 
 type hold struct {
@@ -41,6 +42,8 @@ type holding struct {
 	sorted  bool
 	covered bool // own and loan of its runs are right
 	first   int  // index of the first run with a loan
+	tail    int  // no run at or after it can be a victim
+	stays   bool // one of those still runs
 }
 
 // coversBefore is the order of cover: guaranteed, priority, start. Victims are
@@ -69,7 +72,7 @@ func (e *engine) indexRuns() {
 		order[i] = int32(i)
 	}
 	sortBy(order, func(x, y int32) bool { return attemptBefore(e.in.Running[x].ID, e.in.Running[y].ID) })
-	e.runs = make([]run, 0, len(order)+len(order)/4+16)
+	e.runs = make([]run, 0, len(order)+min(len(order), len(e.in.Pending))+64)
 	e.runAt = make(map[pool.AttemptID]int32, len(order))
 	holds := make([]hold, 0, len(order)+16)
 	for _, i := range order {
@@ -224,6 +227,7 @@ func (e *engine) cover(c, o int32) *holding {
 	h.first = len(h.runs)
 	for i, k := range h.runs {
 		r := &e.runs[k]
+		r.rank = int32(i)
 		if r.gone {
 			continue
 		}
@@ -235,7 +239,7 @@ func (e *engine) cover(c, o int32) *holding {
 			h.first = i
 		}
 	}
-	h.covered = true
+	h.covered, h.tail, h.stays = true, len(h.runs), false
 	return h
 }
 
