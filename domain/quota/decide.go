@@ -32,7 +32,9 @@ func (e *engine) decide() {
 			e.contest(burst, e.byScore, true, func(j *job) bool { return e.inSome(j, e.byFairness) })
 		}
 		e.contest(spot, e.byScore, false, e.takeIdle)
+		e.giveBack()
 	}
+	e.nameVictims()
 	e.finish()
 }
 

@@ -49,6 +49,7 @@ type engine struct {
 	cleared  int           // reservations that ended in this decision
 	budgets  budgets
 	promises []openPromise
+	made     []madePromise
 	kept     []keeping
 	stopAt   map[int32]pool.Instant // of runs under notice
 

@@ -240,41 +240,104 @@ func known(nodes []hold) []hold {
 	return out
 }
 
-// promise earmarks GPUs for a job until the victims are gone. It also names
-// the victims of earlier promises whose GPUs it counts on.
-func (e *engine) promise(j *job, c int32, nodes, victims []int32, rule Rule) {
-	p := Promise{Job: e.id(j), Class: e.classes[c].ID, StopAt: e.now.Add(e.policy.Notice), Rule: rule}
-	if len(victims) == 0 {
-		p.StopAt = e.now
+// madePromise is a promise of this decision with the victims that it took.
+type madePromise struct {
+	at    int // in Plan.Reclaim
+	job   int32
+	nodes []int32
+	taken []int32
+	rides []int32 // victims of other promises on whose GPUs it counts
+}
+
+// ridesOn finds the victims of other promises that a promise counts on, in the
+// state as it is.
+func (e *engine) ridesOn(m *madePromise) []int32 {
+	var out []int32
+	g := e.jobs[m.job].g
+	for _, n := range m.nodes {
+		x := &e.nodes[n]
+		if x.cap-max(x.held, x.planned-g)+e.heldOn(m.taken, n) >= g {
+			continue
+		}
+		for _, k := range x.runs {
+			if r := &e.runs[k]; r.gone && r.holds && r.promised > 0 && !slices.Contains(m.taken, k) && !slices.Contains(out, k) {
+				out = append(out, k)
+			}
+		}
 	}
-	all := slices.Clone(victims)
+	for _, k := range out {
+		e.runs[k].promised++
+	}
+	return out
+}
+
+// promise earmarks GPUs for a job until the victims are gone.
+func (e *engine) promise(j *job, c int32, nodes, victims []int32, rule Rule) {
 	slices.Sort(nodes)
+	p := Promise{Job: e.id(j), Class: e.classes[c].ID, Rule: rule}
 	holds := make([]hold, len(nodes))
 	for i, n := range nodes {
 		holds[i] = hold{n, j.g}
 		p.Placement = append(p.Placement, NodeGPUs{e.nodes[n].id, j.g})
-		if e.nodes[n].now()+e.heldOn(victims, n) >= j.g {
-			continue
-		}
-		for _, k := range e.nodes[n].runs {
-			if r := &e.runs[k]; r.gone && r.holds && r.promised > 0 && !slices.Contains(all, k) {
-				all = append(all, k)
-			}
-		}
 	}
-	for _, k := range all {
-		e.runs[k].promised++
-		p.Victims = append(p.Victims, e.runs[k].id)
-		p.StopAt = max(p.StopAt, e.stopAt[k])
-		if e.stopAt[k] == 0 {
-			e.stopAt[k] = p.StopAt
-		}
-	}
-	sortBy(p.Victims, attemptBefore)
-	j.promised, j.stopAt, j.victims = true, p.StopAt, len(p.Victims)
+	j.promised = true
 	e.unreserve(j)
 	e.enter(e.runOf(j, c, holds, false))
+	for _, v := range victims {
+		e.runs[v].promised++
+		e.stopAt[v] = e.now.Add(e.policy.Notice)
+	}
 	e.plan.Reclaim = append(e.plan.Reclaim, p)
+	m := madePromise{at: len(e.plan.Reclaim) - 1, job: e.jobAt[p.Job], nodes: nodes, taken: slices.Clone(victims)}
+	m.rides = e.ridesOn(&m)
+	e.made = append(e.made, m)
+}
+
+// giveBack returns, last promise first, the victims that later claims have made
+// unneeded by freeing more than they take.
+func (e *engine) giveBack() {
+	for i := len(e.made) - 1; i >= 0; i-- {
+		m := &e.made[i]
+		if e.plan.Reclaim[m.at].Rule == ByPriority {
+			continue // these may stop only to keep the organisation's loan from growing
+		}
+		for k := len(m.taken) - 1; k >= 0; k-- {
+			v := m.taken[k]
+			r := &e.runs[v]
+			if r.promised > 1 {
+				continue
+			}
+			e.restore(v)
+			root := e.ledger.at(r.class, 0)
+			if e.overbooked(known(r.nodes)) || r.tier != pool.Spot && root.visible > root.subtree || e.reserved[r.class].set {
+				e.release(v)
+				continue
+			}
+			r.promised--
+			delete(e.stopAt, v)
+			m.taken = slices.Delete(m.taken, k, k+1)
+			for _, x := range m.rides {
+				e.runs[x].promised--
+			}
+			m.rides = e.ridesOn(m)
+		}
+	}
+}
+
+// nameVictims writes the victims into the promises: those that were taken for
+// it, and those of other promises on whose GPUs it counts.
+func (e *engine) nameVictims() {
+	for _, m := range e.made {
+		p, j := &e.plan.Reclaim[m.at], &e.jobs[m.job]
+		all := append(slices.Clone(m.taken), m.rides...)
+		p.StopAt = e.now
+		for _, k := range all {
+			p.Victims = append(p.Victims, e.runs[k].id)
+			p.StopAt = max(p.StopAt, e.stopAt[k])
+		}
+		sortBy(p.Victims, attemptBefore)
+		j.stopAt, j.victims = p.StopAt, len(p.Victims)
+	}
 }
 
 // heldOn is how many GPUs of a node some runs hold.
