@@ -88,13 +88,6 @@ type filterParser struct {
 	at   int
 }
 
-func (p *filterParser) peek() string {
-	if p.at < len(p.toks) && !p.toks[p.at].quoted {
-		return p.toks[p.at].text
-	}
-	return ""
-}
-
 func (p *filterParser) accept(words ...string) bool {
 	for i, w := range words {
 		if p.at+i >= len(p.toks) || p.toks[p.at+i].quoted || p.toks[p.at+i].text != w {

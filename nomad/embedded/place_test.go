@@ -166,7 +166,7 @@ func TestLookingChangesNothing(t *testing.T) {
 		often, seldom := newBench(t), newBench(t)
 		defer often.c.Close()
 		defer seldom.c.Close()
-		for i := range rapid.IntRange(1, 12).Draw(rt, "commands") {
+		for i := range rapid.IntRange(1, 8).Draw(rt, "commands") {
 			s := spec{id: fmt.Sprintf("j-%d", i), n: rapid.IntRange(1, 3).Draw(rt, "n"), gpus: rapid.IntRange(1, 6).Draw(rt, "gpus"),
 				restarts: rapid.IntRange(0, 1).Draw(rt, "restarts"), kill: time.Duration(rapid.IntRange(1, 25).Draw(rt, "kill")) * time.Second,
 				env: map[string]string{"SIM_LENGTH_MS": fmt.Sprint(rapid.IntRange(1, 900_000).Draw(rt, "length")), "SIM_EXIT": fmt.Sprint(rapid.IntRange(0, 1).Draw(rt, "exit"))}}
@@ -181,8 +181,8 @@ func TestLookingChangesNothing(t *testing.T) {
 				}
 			}
 			gap := rapid.IntRange(0, 400).Draw(rt, "gap")
-			for left := gap; left > 0; left -= 7 {
-				often.clock.Advance(time.Duration(min(left, 7)) * time.Second)
+			for left := gap; left > 0; left -= 11 {
+				often.clock.Advance(time.Duration(min(left, 11)) * time.Second)
 				often.c.Wake()
 			}
 			busy += often.checkHolders(rt)
