@@ -126,8 +126,7 @@ func checkPassword(f *Fields, field, password, email string) {
 }
 
 // ActorFor gathers a signed-in person's rights, and the person, in at most
-// three statements (four for somebody whom projects narrow in one of several
-// organisations). Somebody unknown or disabled is Unauthenticated.
+// three statements. Somebody unknown or disabled is Unauthenticated.
 func (s *Service) ActorFor(ctx context.Context, id pool.UserID, via Via, ip string) (Actor, User, error) {
 	var a Actor
 	var u User
@@ -155,38 +154,22 @@ func loadActor(tx Tx, id pool.UserID) (Actor, User, error) {
 	if err != nil {
 		return Actor{}, User{}, err
 	}
-	var narrow []pool.OrgID // where a role is narrowed by projects
+	narrow := false
 	for _, m := range memberships {
 		a.Roles[m.Org] = m.Role
-		if narrowed(m.Role) {
-			narrow = append(narrow, m.Org)
-		}
+		narrow = narrow || narrowed(m.Role)
 	}
-	if len(narrow) == 0 {
+	if !narrow {
 		return a, u, nil
 	}
 	own, err := tx.ProjectsOf(id)
 	if err != nil || len(own) == 0 {
 		return a, u, err
 	}
-	home := map[pool.ProjectID]pool.OrgID{}
-	if len(memberships) > 1 {
-		all, err := tx.AllProjects()
-		if err != nil {
-			return Actor{}, User{}, err
-		}
-		for _, p := range all {
-			home[p.ID] = p.Org
-		}
-	}
 	a.Projects = map[pool.OrgID][]pool.ProjectID{}
-	for _, m := range own {
-		org := narrow[0]
-		if len(memberships) > 1 {
-			org = home[m.Project]
-		}
-		if narrowed(a.Roles[org]) {
-			a.Projects[org] = append(a.Projects[org], m.Project)
+	for _, p := range own {
+		if narrowed(a.Roles[p.Org]) {
+			a.Projects[p.Org] = append(a.Projects[p.Org], p.ID)
 		}
 	}
 	return a, u, nil

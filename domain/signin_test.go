@@ -106,7 +106,11 @@ func TestProjectsNarrowOnlyTheirOwnOrganisation(t *testing.T) {
 	if err := p.Service.SaveProjectMember(ctx, p.Owner, p.Org, p.Project.ID, p.Member.User, false); err != nil {
 		t.Fatal(err)
 	}
-	a := p.Actor(p.Member.User)
+	c := storetest.Counting(ctx)
+	a, _, err := p.Service.ActorFor(c, p.Member.User, domain.ViaWeb, "")
+	if n := storetest.Count(c); err != nil || n > 3 {
+		t.Errorf("%d statements, %v", n, err)
+	}
 	if len(a.Roles) != 2 || len(a.Projects) != 1 || len(a.Projects[p.Org]) != 1 {
 		t.Errorf("%+v", a)
 	}

@@ -68,9 +68,9 @@ type UserTx interface {
 	CountUsers() (int64, error)
 	InsertUser(u User) error
 	UpdateUser(u User) error
-	// ActorOf gathers user, roles and project narrowing in at most three statements.
+	// User, Memberships and ProjectsOf are all that an actor is made of.
 	Memberships(u pool.UserID) ([]Membership, error)
-	ProjectsOf(u pool.UserID) ([]ProjectMember, error)
+	ProjectsOf(u pool.UserID) ([]Project, error) // that the person is in, by id
 	InsertToken(t APIToken) error
 	TokenByHash(hash string) (APIToken, error)
 	Tokens(u pool.UserID) ([]APIToken, error)

@@ -65,9 +65,6 @@ func (s *Service) RemoveMember(ctx context.Context, a Actor, org pool.OrgID, use
 		if err != nil {
 			return err
 		}
-		if err := leaveProjects(tx, org, user); err != nil {
-			return err
-		}
 		if err := tx.DeleteMembership(user, org); err != nil {
 			return err
 		}
@@ -104,23 +101,4 @@ func keepsOwner(tx Tx, m Member, role pool.Role) error {
 		}
 	}
 	return Errf(Conflict, "%s is the only owner. Make somebody else an owner first.", m.Name)
-}
-
-func leaveProjects(tx Tx, org pool.OrgID, user pool.UserID) error {
-	own, err := tx.ProjectsOf(user)
-	if err != nil {
-		return err
-	}
-	for _, m := range own {
-		_, err := tx.Project(org, m.Project)
-		if ok, err := known(err); err != nil {
-			return err
-		} else if !ok {
-			continue // of another organisation
-		}
-		if err := tx.DeleteProjectMember(m.Project, user); err != nil {
-			return err
-		}
-	}
-	return nil
 }

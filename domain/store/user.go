@@ -77,9 +77,9 @@ func (t *tx) Memberships(u pool.UserID) ([]domain.Membership, error) {
 	return all(t, membershipOf, "org_id", "user_id = ?", u)
 }
 
-func (t *tx) ProjectsOf(u pool.UserID) ([]domain.ProjectMember, error) {
+func (t *tx) ProjectsOf(u pool.UserID) ([]domain.Project, error) {
 	if err := needed(u); err != nil {
 		return nil, err
 	}
-	return all(t, projectMemberOf, "project_id", "user_id = ?", u)
+	return all(t, projectOf, "id", "id IN (SELECT project_id FROM project_members WHERE user_id = ?)", u)
 }

@@ -133,13 +133,21 @@ func TestMembershipsTellRolesAndProjects(t *testing.T) {
 			if err := firstError(tx.SaveProjectMember(in[1]), tx.SaveProjectMember(in[0])); err != nil {
 				return err
 			}
+			clinic, err := tx.Project("clinic", "lab-clinic")
+			if err != nil {
+				return err
+			}
+			lab, err := tx.Project(uni, "lab-uni")
+			if err != nil {
+				return err
+			}
 			ps, err := tx.ProjectsOf("ada-uni")
-			same(t, "projects", ps, err, in)
+			same(t, "projects", ps, err, []domain.Project{clinic, lab})
 			if err := tx.DeleteMembership("ada-uni", uni); err != nil {
 				return err
 			}
 			ps, err = tx.ProjectsOf("ada-uni")
-			same(t, "projects of the organisation left", ps, err, in[:1])
+			same(t, "projects of the organisation left", ps, err, []domain.Project{clinic})
 			wantCode(t, "left twice", tx.DeleteMembership("ada-uni", uni), domain.NotFound)
 			wantCode(t, "of nobody", tx.SaveMembership(domain.Membership{Org: uni, Role: pool.RoleOwner}), domain.Invalid)
 			_, err = tx.Memberships("")
