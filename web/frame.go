@@ -51,9 +51,7 @@ func (v *visit) frame(p *views.Page) {
 		return
 	}
 	p.User = &views.User{Name: v.user.Name, Initials: initials(v.user.Name), Email: v.user.Email, Account: "/account", SignOut: "/signout", Nonce: newNonce()}
-	if said := v.server.sessions.PopString(v.ctx, sessionFlash); said != "" {
-		p.Notices = append([]ui.Notice{{Tone: ui.Good, Text: said}}, p.Notices...)
-	}
+	p.Notices = append(v.said(), p.Notices...)
 	org := v.org
 	if org == "" && len(v.orgs) > 0 && !v.actor.Operator {
 		org = v.orgs[0].ID

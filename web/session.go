@@ -7,12 +7,14 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/alexedwards/scs/v2"
 
 	"gpupool/domain"
 	"gpupool/domain/pool"
+	"gpupool/views/ui"
 )
 
 // What a session keeps.
@@ -22,6 +24,7 @@ const (
 	sessionAgent = "agent"
 	sessionBegan = "began" // int64, wall milliseconds
 	sessionFlash = "flash"
+	sessionWarn  = "warn"
 	sessionShown = "shown" // key of a secret that is shown once
 )
 
@@ -126,4 +129,31 @@ func (v *visit) flash(sentence string) {
 	if v.server.sessions.GetString(v.ctx, sessionUser) != "" {
 		v.server.sessions.Put(v.ctx, sessionFlash, sentence)
 	}
+}
+
+// warn keeps one more sentence for the next page, of something to look at.
+func (v *visit) warn(sentence string) {
+	m := v.server.sessions
+	if m.GetString(v.ctx, sessionUser) == "" {
+		return
+	}
+	if before := m.GetString(v.ctx, sessionWarn); before != "" {
+		sentence = before + "\n" + sentence
+	}
+	m.Put(v.ctx, sessionWarn, sentence)
+}
+
+// said are the sentences that the form before this page left, once.
+func (v *visit) said() []ui.Notice {
+	var out []ui.Notice
+	m := v.server.sessions
+	if s := m.PopString(v.ctx, sessionFlash); s != "" {
+		out = append(out, ui.Notice{Tone: ui.Good, Text: s})
+	}
+	if s := m.PopString(v.ctx, sessionWarn); s != "" {
+		for _, line := range strings.Split(s, "\n") {
+			out = append(out, ui.Notice{Tone: ui.Warn, Text: line})
+		}
+	}
+	return out
 }

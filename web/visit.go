@@ -34,6 +34,7 @@ type visit struct {
 	user     domain.User // zero for a stranger
 	settings domain.Settings
 	now      pool.Instant // business time
+	speed    int          // of a demo's clock; 0: system time
 	orgs     []domain.Organisation
 	org      pool.OrgID // of the path, empty when it has none
 	format
@@ -107,6 +108,12 @@ func (v *visit) identify() error {
 		v.now = tx.Now()
 		if v.settings, err = tx.Settings(); domain.CodeOf(err) == domain.NotFound {
 			v.settings, err = domain.DefaultSettings(tx.Now()), nil
+		}
+		if err == nil && v.settings.Demo {
+			var c domain.ClockRow
+			if c, err = tx.Clock(); err == nil {
+				v.speed = c.Speed
+			}
 		}
 		if err != nil || len(v.actor.Roles) == 0 {
 			return err
