@@ -228,12 +228,16 @@ func (l laws) victims() {
 			if r.tier == pool.Guaranteed || r.protected {
 				l.t.Fatalf("%s is %s (protected %t) and is stopped for %s", v.NomadID(), r.tier, r.protected, p.Job)
 			}
-			// Where victims of a withdrawn promise run on, the state before
+			own := slices.ContainsFunc(l.plan.Reclaim, func(q Promise) bool {
+				return slices.Contains(q.Victims, v) && l.jobs[q.Job].Org == e.orgs[r.org].id
+			})
+			// It may stop for its own organisation while others count on what
+			// is left of its GPUs. Where victims of a withdrawn promise run on, the state before
 			// doesn't show them in the covers.
-			if e.orgs[r.org].id != j.Org && r.tier != pool.Spot && !kept {
+			if e.orgs[r.org].id != j.Org && r.tier != pool.Spot && !kept && !own {
 				e.cover(r.class, r.org)
 				if r.loan < 1 {
-					l.t.Fatalf("I3: %s is fully covered and stopped for %s by %s", v.NomadID(), p.Job, p.Rule)
+					l.t.Fatalf("I3: %s is fully covered and stopped for %s by %s: %+v", v.NomadID(), p.Job, p.Rule, brief(l.plan))
 				}
 				if r.loan < r.units {
 					l.met.straddles++
@@ -307,7 +311,8 @@ func (l laws) needed(p Promise, v pool.AttemptID) {
 		n := &e.nodes[e.nodeAt[nodeKey{x.Node, c}]]
 		return n.later() < x.GPUs || !e.suits(j, n)
 	})
-	if e.ledger.avail(c, j.account) >= j.units && !stays {
+	clash := len(e.plan.Withdrawn) > 0 // another promise has no room then
+	if e.ledger.avail(c, j.account) >= j.units && !stays && !clash {
 		l.t.Fatalf("I6: %s needn't stop for %s by %s: %+v", v.NomadID(), p.Job, p.Rule, brief(l.plan))
 	}
 }

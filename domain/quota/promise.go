@@ -38,10 +38,15 @@ func (e *engine) indexPromises() {
 			continue
 		}
 		e.notice(&o)
-		e.occupy(&o)
+		e.jobs[o.job].done = true
 		e.promises = append(e.promises, o)
-		if e.overbooked(o.nodes) {
-			e.giveUp(&e.promises[len(e.promises)-1], NodeLost)
+	}
+	for i := range e.promises { // one may count on the victims of another
+		e.occupy(&e.promises[i])
+	}
+	for i := len(e.promises) - 1; i >= 0; i-- {
+		if e.overbooked(e.promises[i].nodes) {
+			e.giveUp(&e.promises[i], NodeLost)
 		}
 	}
 	e.releaseKept()
