@@ -54,6 +54,7 @@ type route struct {
 	path   string
 	handle func(*Server, *visit) error
 	who    access
+	asks   bool          // a POST that changes nothing: it is answered as often as it is sent
 	stream string        // not empty: an answer without end, named by what it is; no time limit
 	limit  time.Duration // 0: the usual one
 }
@@ -65,6 +66,11 @@ func get(path string, who access, handle func(*Server, *visit) error) route {
 // post is a form. It is done once however often it is sent: see once in nonce.go.
 func post(path string, who access, handle func(*Server, *visit) error) route {
 	return route{method: http.MethodPost, path: path, who: who, handle: handle}
+}
+
+// ask is a form that only asks: it changes nothing and needs no mark of its page.
+func ask(path string, who access, handle func(*Server, *visit) error) route {
+	return route{method: http.MethodPost, path: path, who: who, handle: handle, asks: true}
 }
 
 // streaming is a GET whose answer has no end.

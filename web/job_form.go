@@ -13,9 +13,9 @@ import (
 // jobForm is what was typed, so that it comes back as it was.
 type jobForm struct {
 	Template, Project, Name, Nodes, GPUs, Tier, MaxRun, Image, Command, Args, Env string
-	Sim, SimMinutes                                                              string
-	Interruptible                                                                bool
-	Classes                                                                      []string
+	Sim, SimMinutes                                                               string
+	Interruptible                                                                 bool
+	Classes                                                                       []string
 }
 
 // jobTemplates are where a form may begin. The images are examples that exist.
@@ -83,7 +83,7 @@ func (f jobForm) parse(demo bool) (domain.JobInput, domain.Fields) {
 	var bad domain.Fields
 	in := domain.JobInput{Project: pool.ProjectID(f.Project), Name: f.Name, Tier: pool.Tier(f.Tier),
 		Nodes: wholeNumber(&bad, "nodes", f.Nodes), GPUsPerNode: wholeNumber(&bad, "gpus", f.GPUs), MaxRun: hoursOf(&bad, "max_run", f.MaxRun),
-		Spec: domain.JobSpec{Template: f.Template, Image: strings.TrimSpace(f.Image), Command: strings.TrimSpace(f.Command), Args: lines(f.Args), Env: map[string]string{}}}
+		Spec: domain.JobSpec{Template: f.Template, Image: strings.TrimSpace(f.Image), Command: strings.TrimSpace(f.Command), Args: textLines(f.Args), Env: map[string]string{}}}
 	for _, c := range f.Classes {
 		if c != "" {
 			in.Classes = append(in.Classes, pool.ClassID(c))
@@ -92,7 +92,7 @@ func (f jobForm) parse(demo bool) (domain.JobInput, domain.Fields) {
 	if in.Tier.Valid() && in.Tier != pool.Guaranteed && !f.Interruptible {
 		bad.Add("interruptible", "Flexible and spot jobs can be interrupted. Allow it, or choose guaranteed.")
 	}
-	for _, l := range lines(f.Env) {
+	for _, l := range textLines(f.Env) {
 		name, value, ok := strings.Cut(l, "=")
 		if !ok {
 			bad.Add("env", "Each line is NAME=value; this one is not: %s", short(l, 40))
@@ -168,8 +168,8 @@ func hoursText(d time.Duration) string {
 	return strings.TrimSuffix(d.String(), "0s")
 }
 
-// lines are the lines of a text that are not empty.
-func lines(s string) []string {
+// textLines are the lines of a text that are not empty.
+func textLines(s string) []string {
 	var out []string
 	for _, l := range strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n") {
 		if strings.TrimSpace(l) != "" {
@@ -187,4 +187,3 @@ func short(s string, n int) string {
 	}
 	return string(r[:n]) + "…"
 }
-

@@ -27,7 +27,7 @@ func (v *visit) sent(handle func(*Server, *visit) error) error {
 		}
 		return &domain.Error{Code: domain.Invalid, Message: "The form could not be read.", Err: err}
 	}
-	if !v.actor.SignedIn() {
+	if !v.actor.SignedIn() || v.route.asks {
 		return handle(v.server, v)
 	}
 	v.nonce = v.text("nonce")

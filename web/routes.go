@@ -4,7 +4,7 @@ import "time"
 
 // table is every route of the portal. A test walks it as every role: a row without an expectation there fails.
 func (s *Server) table() []route {
-	return []route{
+	return append([]route{
 		// Probes.
 		get("/healthz", machine, (*Server).healthz),
 		get("/readyz", machine, (*Server).readyz),
@@ -70,7 +70,7 @@ func (s *Server) table() []route {
 		get("/op/settings", operator, (*Server).opSettings),
 		post("/op/settings", operator, (*Server).opSettingsSave),
 		get("/op/audit", operator, (*Server).opAudit),
-	}
+	}, memberRoutes()...)
 }
 
 const closingLimit = 10 * time.Minute // a month of many members is long work
