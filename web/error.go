@@ -53,6 +53,7 @@ func (s *Server) fail(err error, c echo.Context) {
 			v.format = format{Printer: lang.For(lang.English)}
 		}
 	}
+	v.ctx = context.WithoutCancel(v.ctx) // the time of the request is over, the page about it is not
 	if e.Code == domain.Unauthenticated && !v.actor.SignedIn() {
 		next := "/signin"
 		if c.Request().Method == http.MethodGet {

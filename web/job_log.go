@@ -48,13 +48,12 @@ func (v *visit) logText(id pool.JobID, stream string, limit int64) (string, erro
 	ctx, cancel := context.WithTimeout(v.ctx, 3*time.Second)
 	defer cancel()
 	var b bytes.Buffer
-	_, err := v.server.service.JobLog(ctx, v.actor, v.org, id, stream, 0, logWhole, false, &b)
+	_, err := v.server.service.JobLog(ctx, v.actor, v.org, id, stream, -limit, limit, false, &b)
 	if err != nil && ctx.Err() != nil && v.ctx.Err() == nil {
 		err = domain.Errf(domain.Unavailable, "The cluster does not answer.")
 	}
 	text := b.Bytes()
-	if int64(len(text)) > limit {
-		text = text[int64(len(text))-limit:]
+	if int64(len(text)) >= limit { // it begins within a line
 		if i := bytes.IndexByte(text, '\n'); i >= 0 {
 			text = text[i+1:]
 		}
