@@ -61,7 +61,7 @@ func (p JobPage) Show() templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(p.Waits) > 0 {
-			templ_7745c5c3_Err = Framed(ui.Panel{ID: "waits", Title: T(ctx, "Why it waits"), Hint: p.Starts}, p.waits()).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Block(ui.Panel{ID: "waits", Title: T(ctx, "Why it waits"), Hint: p.Starts}, p.waits()).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -70,11 +70,11 @@ func (p JobPage) Show() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = Framed(ui.Panel{ID: "history", Title: T(ctx, "What happened"), Topics: "org"}, ui.Timeline(T(ctx, "What happened"), p.Timeline)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Block(ui.Panel{ID: "history", Title: T(ctx, "What happened"), Topics: "org"}, ui.Timeline(T(ctx, "What happened"), p.Timeline)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = Framed(ui.Panel{ID: "log", Title: T(ctx, "Log"), Actions: p.logLinks()}, p.Log).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Block(ui.Panel{ID: "log", Title: T(ctx, "Log"), Actions: p.logLinks()}, p.Log).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -90,11 +90,11 @@ func (p JobPage) Show() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = Framed(ui.Panel{ID: "asked", Title: T(ctx, "What was asked for")}, ui.Facts(p.Facts)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Block(ui.Panel{ID: "asked", Title: T(ctx, "What was asked for")}, ui.Facts(p.Facts)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = Framed(ui.Panel{ID: "cli", Title: T(ctx, "The same from the command line")}, ui.Code(T(ctx, "Command"), p.CLI)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Block(ui.Panel{ID: "cli", Title: T(ctx, "The same from the command line")}, ui.Code(T(ctx, "Command"), p.CLI)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -52,7 +52,7 @@ func (s *Server) jobList(v *visit) error {
 	if f.Before != "" {
 		page.Badges = []ui.Badge{ui.ToneBadge(ui.Neutral, v.T("older jobs"))}
 	}
-	return v.page(page, views.Stack(v.jobFilters(f, classes, projects).Show(), table.Show()))
+	return v.page(page, views.Arrange(v.jobFilters(f, classes, projects).Show(), table.Show()))
 }
 
 // jobFilter reads the filters from the address; what it does not know selects nothing, never everything.

@@ -23,7 +23,7 @@ const (
 // jobLogPanel is the log as far as it goes; while the job lives the browser follows it.
 func (v *visit) jobLogPanel(j domain.Job) (templ.Component, []ui.Link, error) {
 	if j.Attempts == 0 {
-		return views.Hint(v.T("The log begins when the job starts.")), nil, nil
+		return views.Prose(v.T("The log begins when the job starts.")), nil, nil
 	}
 	links := []ui.Link{{Label: v.T("Download"), Href: v.jobPath(j.ID, "/log")}, {Label: v.T("Errors only"), Href: v.jobPath(j.ID, "/log?stream=stderr")}}
 	text, err := v.logText(j.ID, "stdout", logTail)

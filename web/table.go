@@ -1,8 +1,6 @@
 package web
 
 import (
-	"bytes"
-	"encoding/csv"
 	"net/url"
 	"strings"
 
@@ -40,29 +38,13 @@ func crumbs(pairs ...string) []ui.Link {
 	return out
 }
 
-// csvFile writes rows with a header. A text that a spreadsheet would take for a formula gets an apostrophe.
+// csvFile writes rows with a header: see sheet.
 func csvFile(header []string, rows [][]string) ([]byte, error) {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	if err := w.Write(header); err != nil {
-		return nil, err
-	}
+	s := newSheet("", header...)
 	for _, r := range rows {
-		for i, s := range r {
-			if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) && !isNumber(s) {
-				r[i] = "'" + s
-			}
-		}
-		if err := w.Write(r); err != nil {
-			return nil, err
-		}
+		s.add(r...)
 	}
-	w.Flush()
-	return b.Bytes(), w.Error()
-}
-
-func isNumber(s string) bool {
-	return strings.Trim(s, "-+.0123456789") == ""
+	return s.bytes()
 }
 
 // encode writes pairs of a name and a value as a query; empty values are left out.
