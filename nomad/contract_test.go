@@ -300,6 +300,12 @@ func readsLog(t *testing.T, b *bench) {
 	if rest, at := read(end, 1<<20); rest != "" || at != end {
 		t.Fatalf("after the end there is %q", rest)
 	}
+	if tail, n := read(-4, 1<<20); tail != whole[len(whole)-4:] || n != 4 {
+		t.Fatalf("the last four bytes are %q (%d)", tail, n)
+	}
+	if all, n := read(-1<<15, 1<<15); all != whole || n != end {
+		t.Fatalf("a longer tail than the log is %q (%d)", all, n)
+	}
 	var followed bytes.Buffer
 	_, err := b.cluster.Logs(t.Context(), b.org, r.Alloc, "stdout", 0, 1<<20, true, &followed)
 	must(t, err)

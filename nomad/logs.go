@@ -22,22 +22,25 @@ const refill = 700 * time.Millisecond
 // the call; the node itself is never called with our token. A run whose task
 // has not started has written nothing yet.
 //
+// A negative offset is the last -offset bytes; it can't be followed, and the
+// offset returned is the number of bytes read.
+//
 // Nomad's own following never ends, not even when the run has: so we read
 // again and again and look at the run in between.
 func (c *Client) Logs(ctx context.Context, org pool.OrgID, alloc pool.AllocID, stream string, offset, limit int64, follow bool, w io.Writer) (int64, error) {
 	if stream != "stdout" && stream != "stderr" {
 		return offset, domain.Errf(domain.Invalid, "The log is stdout or stderr.")
 	}
-	if offset < 0 || limit <= 0 {
+	if limit <= 0 || offset < 0 && follow {
 		return offset, domain.Errf(domain.Invalid, "The part of the log is not valid.")
 	}
-	for end := offset + limit; ; {
+	for end := max(0, offset) + limit; ; {
 		// Asked before reading, so that the last words are not missed.
 		over, err := c.over(ctx, org, alloc)
 		if err != nil {
 			return offset, err
 		}
-		next, err := c.copyLog(ctx, org, alloc, stream, offset, end-offset, w)
+		next, err := c.copyLog(ctx, org, alloc, stream, offset, end-max(0, offset), w)
 		offset = next
 		if follow && ctx.Err() != nil {
 			return offset, nil // the reader went away, which is how following ends
@@ -65,11 +68,15 @@ func (c *Client) over(ctx context.Context, org pool.OrgID, alloc pool.AllocID) (
 
 // copyLog copies what is there now.
 func (c *Client) copyLog(ctx context.Context, org pool.OrgID, alloc pool.AllocID, stream string, offset, limit int64, w io.Writer) (int64, error) {
+	origin, from := "start", offset
+	if offset < 0 {
+		origin, from, offset = "end", -offset, 0
+	}
 	rctx, done := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer done()
 	q := &api.QueryOptions{Namespace: c.namespace(org), Params: map[string]string{
-		"task": task, "type": stream, "origin": "start", "plain": "true",
-		"offset": strconv.FormatInt(offset, 10), "follow": "false",
+		"task": task, "type": stream, "origin": origin, "plain": "true",
+		"offset": strconv.FormatInt(from, 10), "follow": "false",
 	}}
 	body, err := c.api.Raw().Response("/v1/client/fs/logs/"+url.PathEscape(string(alloc)), q.WithContext(rctx))
 	if err != nil {
