@@ -213,7 +213,9 @@ func (e *engine) finish() {
 			e.plan.Reserved = append(e.plan.Reserved, Reservation{v.job, e.classes[c].ID, v.at, v.places})
 		}
 	}
-	e.explain()
+	if !e.in.Brief {
+		e.explain()
+	}
 	slices.Sort(e.plan.Problems)
 	e.plan.Problems = slices.Compact(e.plan.Problems)
 }

@@ -32,7 +32,7 @@ type engine struct {
 	masks  []mask
 
 	runs     []run
-	runAt    map[pool.AttemptID]int32
+	ran      int       // how many of them are running attempts, by id
 	held     []holding // of class c and organisation o: c*len(orgs)+o
 	spots    [][]int32 // running spot attempts of a class, the mildest victim first
 	spotUse  []int
@@ -247,6 +247,13 @@ func (e *engine) indexNodes() {
 			r.lo = int32(i)
 		}
 		r.hi = int32(i) + 1
+		r.sizes = append(r.sizes, e.nodes[i].gpus)
+	}
+	for c := range e.racks {
+		if r := &e.racks[c]; len(r.sizes) > 0 {
+			slices.Sort(r.sizes)
+			r.largest = r.sizes[len(r.sizes)-1]
+		}
 	}
 }
 

@@ -220,7 +220,7 @@ func (l laws) victims() {
 				continue
 			}
 			old[v] = true // later promises of the plan count on it, they didn't take it
-			i, ok := e.runAt[v]
+			i, ok := e.find(v)
 			if !ok {
 				l.t.Fatalf("%s is stopped but doesn't run", v.NomadID())
 			}

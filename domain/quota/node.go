@@ -2,6 +2,7 @@ package quota
 
 import (
 	"math/bits"
+	"sort"
 
 	"gpupool/domain/pool"
 )
@@ -48,7 +49,11 @@ type rack struct {
 	place   []int8 // bucket of each node
 	free    int    // sum of now
 	largest int    // GPUs of the biggest node, closed ones included
+	sizes   []int  // GPUs of the nodes, ascending, closed ones included
 }
+
+// atLeast counts the nodes that have g GPUs.
+func (r *rack) atLeast(g int) int { return len(r.sizes) - sort.SearchInts(r.sizes, g) }
 
 func (r *rack) init(nodes []node) {
 	n := int(r.hi - r.lo)
@@ -64,7 +69,6 @@ func (r *rack) init(nodes []node) {
 		r.place[i] = int8(b)
 		r.buckets[b][i/64] |= 1 << (i % 64)
 		r.free += v
-		r.largest = max(r.largest, nodes[int(r.lo)+i].gpus)
 	}
 }
 

@@ -29,7 +29,7 @@ func (e *engine) indexPromises() {
 		p := &e.in.Promises[i]
 		o := openPromise{stored: p}
 		for _, v := range p.Victims {
-			if k, ok := e.runAt[v]; ok {
+			if k, ok := e.find(v); ok {
 				o.victims = append(o.victims, k)
 			}
 		}

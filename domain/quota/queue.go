@@ -234,9 +234,12 @@ func (e *engine) neverFits(j *job, c int32) (pool.Reason, bool) {
 		most = e.ledger.potential(c, j.account, e.whole[c])
 	}
 	nodes, widest := 0, 0
-	for i := r.lo; i < r.hi; i++ {
+	if j.mask == 0 {
+		nodes, widest = r.atLeast(j.g), r.largest
+	}
+	for i := r.lo; i < r.hi && j.mask != 0; i++ {
 		n := &e.nodes[i]
-		if j.mask == 0 || e.masks[j.mask].allows(n) {
+		if e.masks[j.mask].allows(n) {
 			widest = max(widest, n.gpus)
 			if n.gpus >= j.g {
 				nodes++

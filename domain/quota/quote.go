@@ -75,6 +75,7 @@ const looks = 48
 func foresee(s Snapshot, id pool.JobID, plan Plan, now pool.Instant) pool.Instant {
 	f := forecast{snap: s, jobs: map[pool.JobID]Job{}, tries: map[pool.JobID]int{}}
 	f.snap.Running = slices.Clone(s.Running)
+	f.snap.Brief = true
 	for _, j := range f.snap.Pending {
 		f.jobs[j.ID] = j
 	}

@@ -85,10 +85,11 @@ func (e *engine) shadow(j *job, c int32, claims bool) *shade {
 	for o := range e.orgs {
 		s.use[o] = e.org(c, int32(o)).use
 	}
-	for _, ev := range e.ends(c, j, claims) {
+	for ends := e.ends(c, j, claims); len(ends.items) > 0; {
 		if fitting >= j.n && e.allowedBy(s, j, c, claims) {
 			break
 		}
+		ev := ends.pop()
 		x := &e.runs[ev.run]
 		if s.returned[ev.run] || ev.back && x.tier == pool.Burst && s.use[x.org]-x.units < e.org(c, x.org).subtree {
 			continue
@@ -157,7 +158,7 @@ type ending struct {
 }
 
 // ends is what comes free in a class, the soonest first.
-func (e *engine) ends(c int32, j *job, claims bool) []ending {
+func (e *engine) ends(c int32, j *job, claims bool) *heap[ending] {
 	var out []ending
 	for i := range e.runs {
 		r := &e.runs[i]
@@ -171,7 +172,7 @@ func (e *engine) ends(c int32, j *job, claims bool) []ending {
 			out = append(out, ending{max(e.now, r.end), int32(i), false})
 		}
 	}
-	sortBy(out, func(x, y ending) bool {
+	h := &heap[ending]{items: out, less: func(x, y ending) bool {
 		if x.at != y.at {
 			return x.at < y.at
 		}
@@ -179,8 +180,9 @@ func (e *engine) ends(c int32, j *job, claims bool) []ending {
 			return attemptBefore(e.runs[x.run].id, e.runs[y.run].id)
 		}
 		return x.back && !y.back
-	})
-	return out
+	}}
+	h.init()
+	return h
 }
 
 // back is when an owner could have the GPUs of a run back.

@@ -1,6 +1,10 @@
 package quota
 
-import "gpupool/domain/pool"
+import (
+	"sort"
+
+	"gpupool/domain/pool"
+)
 
 // run is one holder of GPUs in the working state: a running attempt, the
 // beneficiary of a promise, or a job admitted by this decision.
@@ -73,16 +77,15 @@ func (e *engine) indexRuns() {
 	}
 	sortBy(order, func(x, y int32) bool { return attemptBefore(e.in.Running[x].ID, e.in.Running[y].ID) })
 	e.runs = make([]run, 0, len(order)+min(len(order), len(e.in.Pending))+64)
-	e.runAt = make(map[pool.AttemptID]int32, len(order))
 	holds := make([]hold, 0, len(order)+16)
 	for _, i := range order {
 		a := &e.in.Running[i]
 		c, ok := e.classAt[a.Class]
-		if _, twice := e.runAt[a.ID]; !ok || twice || !a.Tier.Valid() {
+		if twice := len(e.runs) > 0 && e.runs[len(e.runs)-1].id == a.ID; !ok || twice || !a.Tier.Valid() {
 			e.problem("attempt %s stands twice, or has the unknown class %q or tier %q", a.ID.NomadID(), a.Class, a.Tier)
 			continue
 		}
-		r := run{id: a.ID, org: e.orgAt[a.Org], account: e.account(a.Org, a.Project, a.ID.NomadID()), class: c, tier: a.Tier,
+		r := run{id: a.ID, org: e.orgAt[a.Org], account: e.account(a.Org, a.Project, a.ID), class: c, tier: a.Tier,
 			priority: a.Priority, started: a.Started, end: a.MaxEnd,
 			gone: a.Stopping, holds: true, source: i + 1, charges: a.Charges}
 		if r.end == 0 {
@@ -97,7 +100,7 @@ func (e *engine) indexRuns() {
 				e.problem("attempt %s runs on node %s, which has no GPUs of class %s", a.ID.NomadID(), p.Node, a.Class)
 				n = -1
 			}
-			k := e.count(p.GPUs, "placement", a.ID.NomadID())
+			k := e.count(p.GPUs, "placement", a.ID)
 			holds = append(holds, hold{n, k})
 			r.units += k
 		}
@@ -105,14 +108,20 @@ func (e *engine) indexRuns() {
 		if r.units == 0 {
 			e.problem("attempt %s holds no GPUs", a.ID.NomadID())
 		}
-		e.runAt[a.ID] = int32(len(e.runs))
 		e.enter(r)
 	}
+	e.ran = len(e.runs)
 	for i := range e.nodes {
 		if n := &e.nodes[i]; n.held > n.cap {
 			e.problem("node %s has %d GPUs for us and runs %d: nothing new goes there", n.id, n.cap, n.held)
 		}
 	}
+}
+
+// find looks a running attempt up; they lie first and in the order of their ids.
+func (e *engine) find(id pool.AttemptID) (int32, bool) {
+	i := sort.Search(e.ran, func(i int) bool { return !attemptBefore(e.runs[i].id, id) })
+	return int32(i), i < e.ran && e.runs[i].id == id
 }
 
 // enter adds a holder to every count. Before the racks are built it may not

@@ -22,6 +22,7 @@ type Snapshot struct {
 	Decayed  []DecayedUse
 	Windows  []Window
 	Policy   Policy
+	Brief    bool // explain nothing: Plan.Wait stays empty (for replay)
 }
 
 // Class is a purchasable kind of GPU.
