@@ -5,6 +5,13 @@ import "gpupool/domain"
 // memberRoutes are the pages of organisations and of everybody.
 func memberRoutes() []route {
 	return []route{
+		get("/o/:org", inOrg(domain.ActView), (*Server).orgDashboard),
+		get("/o/:org/quota", inOrg(domain.ActView), (*Server).quotaShow),
+		post("/o/:org/quota/:class", inOrg(domain.ActQuota), (*Server).quotaLimit),
+		get("/o/:org/usage", inOrg(domain.ActView), (*Server).usageShow),
+		get("/o/:org/usage.csv", inOrg(domain.ActView), (*Server).usageCSV),
+		get("/o/:org/audit", inOrg(domain.ActAudit), (*Server).orgAudit),
+
 		// Jobs of an organisation.
 		get("/o/:org/jobs", inOrg(domain.ActView), (*Server).jobList),
 		get("/o/:org/jobs.csv", inOrg(domain.ActView), (*Server).jobListCSV),
