@@ -11,5 +11,5 @@ func (s *Server) home(v *visit) error {
 	if !v.settings.Configured {
 		return v.redirect("/setup")
 	}
-	return v.redirect("/signin")
+	return s.publicHome(v)
 }

@@ -5,6 +5,9 @@ import "gpupool/domain"
 // memberRoutes are the pages of organisations and of everybody.
 func memberRoutes() []route {
 	return []route{
+		get("/marketplace", anyone, (*Server).marketplace),
+		get("/verify", anyone, (*Server).verify).within(closingLimit),
+
 		get("/o/:org", inOrg(domain.ActView), (*Server).orgDashboard),
 		get("/o/:org/quota", inOrg(domain.ActView), (*Server).quotaShow),
 		post("/o/:org/quota/:class", inOrg(domain.ActQuota), (*Server).quotaLimit),
