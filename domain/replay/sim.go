@@ -34,6 +34,7 @@ type Attempt struct {
 	StopAt    pool.Instant
 	End       pool.Instant // pool.Never while it runs at Until
 	MaxEnd    pool.Instant
+	Planned   pool.Instant // when it ends if nothing stops it
 	Covers    []Cover
 	Promised  pool.JobID // who takes its GPUs, when it is under notice
 	Rule      quota.Rule
@@ -53,6 +54,7 @@ type Outcome struct {
 	Attempts []Attempt
 	Reasons  []pool.Reason // while it waits at Until
 	Position int
+	Left     time.Duration // of its length, at Until
 }
 
 // Promise is a reclaim of the run.
@@ -340,7 +342,7 @@ func (s *sim) admit(x quota.Admission, now pool.Instant) {
 		end = min(end, x.MaxEnd)
 	}
 	j.Attempts = append(j.Attempts, Attempt{N: n, Class: x.Class, Placement: x.Placement, Admitted: now, Started: started, End: pool.Never,
-		MaxEnd: x.MaxEnd, Covers: []Cover{{now, x.Split}}})
+		MaxEnd: x.MaxEnd, Planned: end, Covers: []Cover{{now, x.Split}}})
 	s.running[j.ID] = len(s.snap.Running)
 	s.snap.Running = append(s.snap.Running, quota.Attempt{ID: pool.AttemptID{Job: j.ID, N: n}, Org: j.Org, Project: j.Project, User: j.User,
 		Class: x.Class, Placement: x.Placement, Tier: j.Tier, Priority: j.Priority, Started: now, MaxEnd: x.MaxEnd,
@@ -389,6 +391,9 @@ func (s *sim) explain(plan quota.Plan, now pool.Instant) {
 }
 
 func (s *sim) finish() {
+	for i := range s.res.Jobs {
+		s.res.Jobs[i].Left = s.left[i]
+	}
 	if s.res.Until != pool.Never {
 		return
 	}

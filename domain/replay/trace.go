@@ -32,6 +32,7 @@ type Job struct {
 	Limit    time.Duration // declared maximum; 0 none
 	Exit     int           // exit code at its end
 	OOM      bool
+	Idle     bool // holds GPUs without using them
 }
 
 // Units is the number of GPUs that the job holds.
@@ -66,7 +67,7 @@ type format struct {
 	name                                  string
 	tenant, gpus, workers, submit, length string
 	kind, model, id                       string
-	limitColumn, user                     string
+	limitColumn, user, project, exit      string
 }
 
 var formats = []format{
@@ -74,7 +75,7 @@ var formats = []format{
 	{name: "spot 2026", tenant: "organization", gpus: "gpu_request", workers: "worker_num", submit: "submit_time", length: "duration",
 		kind: "job_type", model: "gpu_model", id: "job_name"},
 	{name: "GPU Pool", tenant: "organisation", gpus: "gpus_per_node", workers: "nodes", submit: "submit_s", length: "length_s", kind: "tier",
-		model: "class", id: "name", limitColumn: "limit_s", user: "user"},
+		model: "class", id: "name", limitColumn: "limit_s", user: "user", project: "project", exit: "exit"},
 }
 
 // ErrTrace says that a file is no trace that can be read.
@@ -245,8 +246,23 @@ func (m *mapper) place(f format, get func(string) string, o Org, j Job) (Job, st
 	}
 	j.ID = pool.JobID(fmt.Sprintf("t%06d", m.n))
 	j.Project = pool.ProjectID(o.ID)
-	if len(o.Projects) > 0 {
+	if p := get(f.project); slices.ContainsFunc(o.Projects, func(x Project) bool { return string(x.ID) == p }) {
+		j.Project = pool.ProjectID(p)
+	} else if len(o.Projects) > 0 {
 		j.Project = o.Projects[m.n%len(o.Projects)].ID
+	}
+	switch e := get(f.exit); e {
+	case "":
+	case "oom":
+		j.OOM, j.Exit = true, 1
+	case "idle":
+		j.Idle = true
+	default:
+		n, ok := whole(e)
+		if !ok || n < 0 || n > 255 {
+			return j, "exit is no code from 0 to 255, oom or idle"
+		}
+		j.Exit = int(n)
 	}
 	j.User = pool.UserID(get(f.user))
 	if j.User == "" {
