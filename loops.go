@@ -22,11 +22,12 @@ var (
 
 // runLoops starts the loops and returns when all have ended, after ctx has.
 // They only tick: the work is in the service's methods.
-func runLoops(ctx context.Context, s *domain.Service, p pace, log *slog.Logger) {
+func runLoops(ctx context.Context, s *domain.Service, p pace, clock *domain.BusinessClock, st domain.Store, log *slog.Logger) {
 	var wg sync.WaitGroup
 	wg.Go(func() { workLoop(ctx, s, p.look, log) })
 	wg.Go(func() { keepLoop(ctx, s, p.keep, log) })
 	wg.Go(func() { watchLoop(ctx, s, log) })
+	wg.Go(func() { clockLoop(ctx, clock, st, p.look, log) })
 	wg.Wait()
 }
 
@@ -93,5 +94,20 @@ func (s *said) note(ctx context.Context, err error) {
 		s.log.Warn(s.what+" failed; it goes on", "error", err)
 	} else {
 		s.log.Info(s.what + " works again")
+	}
+}
+
+// clockLoop follows a clock that another process moved (gpupool demo advance).
+func clockLoop(ctx context.Context, c *domain.BusinessClock, st domain.Store, every time.Duration, log *slog.Logger) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	said := said{log: log, what: "clock"}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			said.note(ctx, c.Load(ctx, st))
+		}
 	}
 }

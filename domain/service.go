@@ -82,6 +82,9 @@ func (s *Service) Issuer(name string) (Issuer, bool) {
 
 var ids = base32.NewEncoding("abcdefghijkmnpqrstuvwxyz23456789").WithPadding(base32.NoPadding)
 
+// Secret is n random bytes as text, for callers that need an unguessable value.
+func (s *Service) Secret(n int) string { return s.secret(n) }
+
 // newID is prefix and 12 random characters (60 bits) that are hard to misread.
 func (s *Service) newID(prefix string) string {
 	return prefix + s.secret(8)[:12]

@@ -91,6 +91,9 @@ func TestFoldCutsWhereTheMoneyChanges(t *testing.T) {
 		{"a night row applies at night", day, 1, func(h *History) {
 			h.Prices = append(h.Prices, PriceWindow{ID: "night-own", Class: "a100", Cover: pool.Own, Valid: always, Daily: TimeOfDay{22 * 60, 6 * 60}})
 		}, []string{"own 1 day-own lab-1 acc [0,600)", "own 1 night-own lab-1 acc [600,720)", "own 1 night-own lab-1 acc [720,1080)", "own 1 day-own lab-1 acc [1080,1440)"}},
+		{"a night that began yesterday goes on", pool.Interval{Start: noon.Add(-11 * time.Hour), End: noon}, 1, func(h *History) {
+			h.Prices = append(h.Prices, PriceWindow{ID: "night-own", Class: "a100", Cover: pool.Own, Valid: always, Daily: TimeOfDay{22 * 60, 6 * 60}})
+		}, []string{"own 1 night-own lab-1 acc [-660,-360)", "own 1 day-own lab-1 acc [-360,0)"}},
 		{"a night row of another cover cuts nothing", day, 1, func(h *History) {
 			h.Prices = append(h.Prices, PriceWindow{ID: "night-spot", Class: "a100", Cover: pool.SpotCover, Valid: always, Daily: TimeOfDay{22 * 60, 6 * 60}})
 		}, []string{"own 1 day-own lab-1 acc [0,720)", "own 1 day-own lab-1 acc [720,1440)"}},

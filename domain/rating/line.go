@@ -2,6 +2,7 @@ package rating
 
 import (
 	"cmp"
+	"slices"
 
 	"gpupool/domain/money"
 	"gpupool/domain/pool"
@@ -81,27 +82,13 @@ func (l Line) Key() Key {
 	return k
 }
 
-// Compare orders lines as they are printed.
+// Compare orders lines as they are printed; only a line with the same Key is
+// its equal. Fees stand in the order of their time.
 func (l Line) Compare(o Line) int {
-	rank := func(k Kind) int {
-		for i, x := range Kinds {
-			if x == k {
-				return i
-			}
-		}
-		return len(Kinds)
-	}
-	return cmp.Or(cmp.Compare(l.Account, o.Account), cmp.Compare(rank(l.Kind), rank(o.Kind)),
-		cmp.Compare(l.Service.Start*fee(l), o.Service.Start*fee(o)), cmp.Compare(l.Class, o.Class),
-		cmp.Compare(coverRank(l.Cover), coverRank(o.Cover)), cmp.Compare(l.PriceRow, o.PriceRow),
-		cmp.Compare(l.Plan, o.Plan), cmp.Compare(l.Cause, o.Cause), cmp.Compare(l.Price, o.Price))
-}
-
-func fee(l Line) pool.Instant {
-	if l.Kind == Fee {
-		return 1
-	}
-	return 0
+	a, b := l.Key(), o.Key()
+	return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(slices.Index(Kinds, a.Kind), slices.Index(Kinds, b.Kind)),
+		cmp.Compare(a.Start, b.Start), cmp.Compare(a.Class, b.Class), cmp.Compare(coverRank(a.Cover), coverRank(b.Cover)),
+		cmp.Compare(a.PriceRow, b.PriceRow), cmp.Compare(a.Plan, b.Plan), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.Price, b.Price))
 }
 
 // Net is the sum of the lines.

@@ -202,24 +202,27 @@ func TestAWaiverIsAsIfTheUseHadNotBeen(t *testing.T) {
 		in := months(rt)
 		for _, u := range in.Totals {
 			part := rapid.Int64Range(0, int64(u.Use)).Draw(rt, "part")
-			in.Waivers = append(in.Waivers, Waived{PlatformFault, u.Bucket, pool.GPUMillis(part)})
+			more := rapid.Int64Range(0, int64(u.Use)-part).Draw(rt, "more")
+			in.Waivers = append(in.Waivers, Waived{PlatformFault, u.Bucket, pool.GPUMillis(part)}, Waived{Maintenance, u.Bucket, pool.GPUMillis(more)})
 		}
 		lines := rate(rt, in)
 		// the same as if the waived use had never been
 		less := in
 		less.Waivers, less.Totals = nil, slices.Clone(in.Totals)
 		for i, w := range in.Waivers {
-			less.Totals[i].Use -= w.Use
+			less.Totals[i/2].Use -= w.Use
 		}
 		got, err := Net(lines)
 		want, err2 := Net(rate(rt, less))
 		if err != nil || err2 != nil || got != want {
 			rt.Fatalf("%d with waivers, %d without the use (%v, %v)", got, want, err, err2)
 		}
+		keys := map[Key]bool{}
 		for _, l := range lines {
-			if l.Kind == Waiver && l.Amount > 0 {
-				rt.Fatalf("a waiver that costs: %+v", l)
+			if l.Kind == Waiver && l.Amount > 0 || keys[l.Key()] {
+				rt.Fatalf("a waiver that costs, or a line that is there twice: %+v", l)
 			}
+			keys[l.Key()] = true
 		}
 	})
 }

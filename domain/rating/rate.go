@@ -17,7 +17,7 @@ type Input struct {
 	Plans   []PlanWindow
 	Prices  []PriceRow
 	Short   []Shortfall // minimum charges, if any price row has them
-	Waivers []Waived    // applied in this order
+	Waivers []Waived    // a line or two for each cause
 }
 
 // Rate prices the period's use: included hours burn first, then overage, loan

@@ -35,6 +35,12 @@ func TestRate(t *testing.T) {
 		{"half a month of a plan has half its hours", []Total{use("j1", hOwn, 1500)}, func(in *Input) {
 			in.Plans = []PlanWindow{lab(pool.Interval{Start: day(time.UTC, 16), End: pool.Never})}
 		}, []string{"included h100 own 0 1000.000 0", "overage h100 own 220 500.000 110000"}},
+		{"hours burn in the order of the plan windows, then by price", []Total{use("j1", cheap, 900), func() Total { u := use("j2", dear, 900); u.PlanVersion = "campus-1"; return u }()},
+			func(in *Input) {
+				second := lab(pool.Interval{Start: day(time.UTC, 16), End: pool.Never})
+				second.Version = "campus-1"
+				in.Plans = []PlanWindow{second, lab(pool.Interval{Start: 0, End: day(time.UTC, 16)})}
+			}, []string{"included a100 own 0 900.000 0", "overage a100 own 125 900.000 112500"}},
 		{"use after the plan's end burns nothing", []Total{use("j1", hOwn, 10), func() Total { u := use("j2", hOwn, 10); u.PlanVersion = ""; return u }()}, nil,
 			[]string{"included h100 own 0 10.000 0", "overage h100 own 220 10.000 2200"}},
 		{"each billing account gets lines of its own", []Total{use("j1", hLoan, 1), func() Total { u := use("j2", hLoan, 2); u.Account = "b"; return u }()}, nil,

@@ -1,6 +1,7 @@
 package rating
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -33,6 +34,8 @@ type Waived struct {
 // was overage, hours (a line of 0) where it was included.
 func (r *rating) waive() error {
 	rest := slices.Clone(r.Totals)
+	r.Waivers = slices.Clone(r.Waivers)
+	slices.SortStableFunc(r.Waivers, func(a, b Waived) int { return cmp.Compare(a.Cause, b.Cause) })
 	for start := 0; start < len(r.Waivers); {
 		end := start
 		for end < len(r.Waivers) && r.Waivers[end].Cause == r.Waivers[start].Cause {
@@ -52,9 +55,13 @@ func (r *rating) waive() error {
 
 func without(totals []Total, waived []Waived) ([]Total, error) {
 	out := slices.Clone(totals)
+	at := make(map[Bucket]int, len(out))
+	for i, t := range out {
+		at[t.Bucket] = i
+	}
 	for _, w := range waived {
-		i := slices.IndexFunc(out, func(t Total) bool { return t.Bucket == w.Bucket })
-		if i < 0 || w.Use < 0 || out[i].Use < w.Use {
+		i, ok := at[w.Bucket]
+		if !ok || w.Use < 0 || out[i].Use < w.Use {
 			return nil, fmt.Errorf("job %s, %s as %s: more is waived than was used: %w", w.Job, w.Class, w.Cover, ErrNegativeUse)
 		}
 		out[i].Use -= w.Use
