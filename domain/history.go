@@ -133,9 +133,16 @@ func (h *History) importJob(tx Tx, t Terms, o replay.Outcome) error {
 	}
 	j.UpTo = up
 	var last *Attempt
+	if n := len(o.Attempts); n > 0 {
+		at := h.attempt(o, o.Attempts[n-1], j)
+		last = &at
+	}
+	h.finish(&j, o, last)
+	if err := tx.InsertJob(j); err != nil {
+		return err
+	}
 	for _, a := range o.Attempts {
 		at := h.attempt(o, a, j)
-		last = &at
 		if err := tx.InsertAttempt(at); err != nil {
 			return err
 		}
@@ -151,8 +158,7 @@ func (h *History) importJob(tx Tx, t Terms, o replay.Outcome) error {
 			}
 		}
 	}
-	h.finish(&j, o, last)
-	return tx.InsertJob(j)
+	return nil
 }
 
 // finish brings the job's state to what its last attempt says.
