@@ -16,24 +16,21 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"gpupool/domain"
+	"gpupool/domain/domaintest"
 	"gpupool/domain/pool"
-	"gpupool/domain/store"
-	"gpupool/domain/store/storetest"
 )
 
-const password = "correct horse battery"
+const password = domaintest.Password
 
-// bundle is a portal over an empty store, served on a loopback address.
+// bundle is a portal over a pool of its own, served on a loopback address.
 type bundle struct {
+	*domaintest.Pool
 	t       *testing.T
 	server  *Server
-	service *domain.Service
-	store   *store.Store
 	cluster *fakeCluster
 	http    *httptest.Server
 	log     *lines
 	ctx     context.Context
-	op      domain.User // the operator
 }
 
 // lines keeps what was logged.
@@ -54,13 +51,24 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
-// empty is a pool that nobody has set up.
-func empty(t *testing.T, change func(o *Options)) *bundle {
+// bare is a pool that nobody has set up.
+func bare(t *testing.T, change func(o *Options)) *bundle {
 	t.Helper()
-	b := &bundle{t: t, store: storetest.Open(t, nil, storetest.SQLite(t)), cluster: newFakeCluster(), log: &lines{}, ctx: t.Context()}
+	return serve(t, domaintest.Bare, change)
+}
+
+// full is a pool with two members, people of every role, a GPU type on a node, plans and prices.
+func full(t *testing.T, change func(o *Options)) *bundle {
+	t.Helper()
+	return serve(t, domaintest.New, change)
+}
+
+func serve(t *testing.T, make func(testing.TB, ...domaintest.Option) *domaintest.Pool, change func(o *Options)) *bundle {
+	t.Helper()
+	b := &bundle{t: t, cluster: newFakeCluster(), log: &lines{}, ctx: t.Context()}
 	log := slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	b.service = domain.New(domain.Config{Store: b.store, Cluster: b.cluster, Passwords: Argon2id{Memory: 64, Passes: 1, Threads: 1}, Log: log})
-	o := Options{Service: b.service, Store: b.store, Log: log, Wall: func() time.Time { return storetest.Start.Time() }, Version: "test"}
+	b.Pool = make(t, func(c *domain.Config) { c.Cluster, c.Log = b.cluster, log })
+	o := Options{Service: b.Service, Store: b.Store, Log: log, Wall: func() time.Time { return b.Clock.Now().Time() }, Version: "test"}
 	if change != nil {
 		change(&o)
 	}
@@ -76,29 +84,6 @@ func empty(t *testing.T, change func(o *Options)) *bundle {
 	return b
 }
 
-// set is a pool with an operator, settings, a GPU type on two nodes, a published plan and prices.
-func set(t *testing.T, change func(o *Options)) *bundle {
-	t.Helper()
-	b := empty(t, change)
-	code, err := b.service.PrepareOperatorCode(b.ctx)
-	b.must(err)
-	b.op, err = b.service.BecomeOperator(b.ctx, domain.Actor{Via: domain.ViaWeb}, domain.BecomeOperatorInput{Code: code, Email: "tomas@consortium.example", Name: "Tomas Berg", Password: password})
-	b.must(err)
-	_, err = b.service.SaveSettings(b.ctx, b.operator(), settingsInput())
-	b.must(err)
-	return b
-}
-
-func settingsInput() domain.SettingsInput {
-	return domain.SettingsInput{Name: "Norbridge", Currency: "EUR", Zone: "Europe/Berlin", GraceHours: "24", SetupGraceMinutes: "10", NoticeMinutes: "10",
-		Signal: "SIGUSR1", DefaultMaxRunHours: "24", LongestMaxRunHours: "744", InvoicePrefix: "NB", Bank: "IBAN DE00 0000", Fair: true,
-		Seller: domain.Party{Name: "Norbridge eG", Address: "Hafen 1\nKiel", Country: "DE", TaxID: "DE1"}}
-}
-
-func (b *bundle) operator() domain.Actor {
-	return domain.Actor{User: b.op.ID, Name: b.op.Name, Email: b.op.Email, Operator: true, Via: domain.ViaWeb}
-}
-
 func (b *bundle) must(err error) {
 	b.t.Helper()
 	if err != nil {
@@ -106,29 +91,20 @@ func (b *bundle) must(err error) {
 	}
 }
 
-// member makes an organisation with its owner and returns the owner as an actor.
-func (b *bundle) member(slug string) domain.Actor {
+// closed moves the clock beyond the month's grace, closes it and returns the number of rheinau's invoice.
+func (b *bundle) closed() string {
 	b.t.Helper()
-	_, i, token, err := b.service.CreateMember(b.ctx, b.operator(), domain.CreateMemberInput{Slug: slug, Name: "Org " + slug, OwnerEmail: "owner@" + slug + ".example"})
+	b.Clock.Set(pool.At(time.Date(2026, 12, 2, 12, 0, 0, 0, time.UTC)))
+	all, err := b.Service.CloseMonth(b.ctx, b.Operator, pool.Month{Year: 2026, Month: time.November})
 	b.must(err)
-	return b.accept(i, token)
-}
-
-// join invites and accepts a person with a role.
-func (b *bundle) join(owner domain.Actor, org pool.OrgID, role pool.Role) domain.Actor {
-	b.t.Helper()
-	i, token, err := b.service.InviteMember(b.ctx, owner, org, domain.InviteInput{Email: string(role) + "@" + string(org) + ".example", Role: role})
-	b.must(err)
-	return b.accept(i, token)
-}
-
-func (b *bundle) accept(i domain.Invitation, token string) domain.Actor {
-	b.t.Helper()
-	u, err := b.service.AcceptInvitation(b.ctx, domain.Actor{Via: domain.ViaWeb}, token, domain.AcceptInput{Name: "Person " + i.Email, Password: password})
-	b.must(err)
-	a, _, err := b.service.ActorFor(b.ctx, u.ID, domain.ViaWeb, "127.0.0.1")
-	b.must(err)
-	return a
+	for _, c := range all {
+		b.must(c.Err)
+		if c.Invoice.Org == b.Org {
+			return c.Invoice.Number
+		}
+	}
+	b.t.Fatal("no invoice was made")
+	return ""
 }
 
 // browser is a person with cookies of their own.
@@ -145,13 +121,24 @@ func (b *bundle) browser() *browser {
 }
 
 // as signs in.
-func (b *bundle) as(email string) *browser {
+func (b *bundle) as(who domain.Actor) *browser {
 	b.t.Helper()
 	w := b.browser()
+	email := who.Email
 	if r := w.post("/signin", url.Values{"email": {email}, "password": {password}}); r.status != http.StatusSeeOther {
 		b.t.Fatalf("sign-in of %s: %d %s", email, r.status, r.text())
 	}
 	return w
+}
+
+// cookie is the session's as the browser would send it.
+func (w *browser) cookie() string {
+	u, err := url.Parse(w.b.http.URL)
+	w.b.must(err)
+	for _, c := range w.client.Jar.Cookies(u) {
+		return c.Name + "=" + c.Value
+	}
+	return ""
 }
 
 // answer is what came back, read to its end.
@@ -185,6 +172,22 @@ func (w *browser) do(method, path string, form url.Values, header http.Header) a
 	text, err := io.ReadAll(res.Body)
 	w.b.must(err)
 	return answer{w.b.t, res.StatusCode, res.Header, string(text)}
+}
+
+// status asks and reads only the head of the answer: some have no end.
+func (w *browser) status(method, path string, form url.Values) int {
+	w.b.t.Helper()
+	ctx, cancel := context.WithCancel(w.b.ctx)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, w.b.http.URL+path, strings.NewReader(form.Encode()))
+	w.b.must(err)
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	res, err := w.client.Do(r)
+	w.b.must(err)
+	res.Body.Close()
+	return res.StatusCode
 }
 
 func (w *browser) get(path string) answer { w.b.t.Helper(); return w.do("GET", path, nil, nil) }

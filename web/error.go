@@ -47,8 +47,10 @@ func (s *Server) fail(err error, c echo.Context) {
 		s.log.Error("request failed", "route", c.Path(), "error", err)
 	}
 	v, ok := c.Get(visitKey).(*visit)
-	if !ok {
-		v = &visit{server: s, echo: c, ctx: c.Request().Context()}
+	if ok {
+		v.ctx = context.WithoutCancel(v.ctx) // the time of the handler is over, the page of the error is still made
+	} else {
+		v = &visit{server: s, echo: c, ctx: context.WithoutCancel(c.Request().Context())}
 		if v.identify() != nil {
 			v.format = format{Printer: lang.For(lang.English)}
 		}

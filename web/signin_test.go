@@ -5,12 +5,13 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestTheFirstVisitorBecomesTheOperatorWithTheCode(t *testing.T) {
 	t.Parallel()
-	b := empty(t, nil)
-	code, err := b.service.PrepareOperatorCode(b.ctx)
+	b := bare(t, nil)
+	code, err := b.Service.PrepareOperatorCode(b.ctx)
 	b.must(err)
 	w := b.browser()
 	if l := w.get("/").want(http.StatusSeeOther).location(); l != "/setup" {
@@ -36,29 +37,56 @@ func TestTheFirstVisitorBecomesTheOperatorWithTheCode(t *testing.T) {
 
 func TestSigningInRenewsTheSessionAndSigningOutEndsIt(t *testing.T) {
 	t.Parallel()
-	b := set(t, nil)
-	w := b.browser()
-	w.get("/signin").want(200)
-	planted := "planted-token-of-somebody-else"
-	r := w.do("POST", "/signin", url.Values{"email": {b.op.Email}, "password": {password}}, http.Header{"Cookie": {"gpupool_session=" + planted}}).want(303)
+	b := full(t, nil)
+	w := b.as(b.Owner)
+	before := w.cookie()
+	r := w.do("POST", "/signout", url.Values{"nonce": {newNonce()}}, nil).want(303)
+	if r.location() != "/" {
+		t.Errorf("signing out leads to %q", r.location())
+	}
+	r = w.do("POST", "/signin", url.Values{"email": {b.Operator.Email}, "password": {password}}, http.Header{"Cookie": {before}}).want(303)
 	c := r.header.Get("Set-Cookie")
-	if c == "" || strings.Contains(c, planted) || !strings.Contains(c, "HttpOnly") || !strings.Contains(c, "SameSite=Lax") {
-		t.Fatalf("the cookie after sign-in: %q", c)
+	after := strings.SplitN(c, ";", 2)[0]
+	if after == before || !strings.Contains(c, "HttpOnly") || !strings.Contains(c, "SameSite=Lax") {
+		t.Fatalf("the cookie after sign-in: %q, before: %q", c, before)
 	}
-	stolen := http.Header{"Cookie": {strings.SplitN(c, ";", 2)[0]}}
-	if b.browser().do("GET", "/", nil, stolen).location() != "/op" {
-		t.Fatal("the session does not work")
+	if l := b.browser().do("GET", "/", nil, http.Header{"Cookie": {before}}).location(); l != "/signin" {
+		t.Errorf("the token from before the sign-in leads to %q", l)
 	}
-	w.post("/signout", nil).want(303)
-	if l := b.browser().do("GET", "/", nil, stolen).location(); l == "/op" {
-		t.Error("the session lives on after signing out")
+	if l := b.browser().do("GET", "/", nil, http.Header{"Cookie": {after}}).location(); l != "/op" {
+		t.Errorf("the new token leads to %q", l)
 	}
+}
+
+func TestASessionThatSignsInAgainChangesItsToken(t *testing.T) {
+	t.Parallel()
+	b := full(t, nil)
+	w := b.as(b.Owner)
+	before := w.cookie()
+	w.post("/signin", url.Values{"email": {b.Owner.Email}, "password": {password}}).want(303)
+	if w.cookie() == before {
+		t.Fatal("the token stayed")
+	}
+	if b.browser().do("GET", "/account", nil, http.Header{"Cookie": {before}}).status != 303 {
+		t.Error("the old token still opens the account")
+	}
+	w.get("/account").want(200)
+}
+
+func TestASessionEndsFourteenDaysAfterTheSignIn(t *testing.T) {
+	t.Parallel()
+	b := full(t, nil)
+	w := b.as(b.Owner)
+	b.Clock.Add(14*24*time.Hour - time.Minute)
+	w.get("/account").want(200)
+	b.Clock.Add(time.Minute)
+	w.get("/account").want(303)
 }
 
 func TestAWrongPasswordIsToldWithoutSayingWhich(t *testing.T) {
 	t.Parallel()
-	b := set(t, nil)
-	for _, email := range []string{b.op.Email, "nobody@consortium.example", "", "' OR 1=1 --", strings.Repeat("a", 5000), "🦙@例.example"} {
+	b := full(t, nil)
+	for _, email := range []string{b.Operator.Email, "nobody@consortium.example", "", "' OR 1=1 --", strings.Repeat("a", 5000), "🦙@例.example"} {
 		r := b.browser().post("/signin", url.Values{"email": {email}, "password": {"wrong password here"}}).want(401)
 		r.says("The e-mail or the password is wrong.")
 		if got := r.value("email"); got != email {
@@ -69,12 +97,12 @@ func TestAWrongPasswordIsToldWithoutSayingWhich(t *testing.T) {
 
 func TestSignInIsLimited(t *testing.T) {
 	t.Parallel()
-	b := set(t, nil)
+	b := full(t, nil)
 	w := b.browser()
 	for range 10 {
-		w.post("/signin", url.Values{"email": {b.op.Email}, "password": {"wrong password here"}}).want(401)
+		w.post("/signin", url.Values{"email": {b.Operator.Email}, "password": {"wrong password here"}}).want(401)
 	}
-	r := w.post("/signin", url.Values{"email": {b.op.Email}, "password": {password}}).want(429)
+	r := w.post("/signin", url.Values{"email": {b.Operator.Email}, "password": {password}}).want(429)
 	if r.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
@@ -82,9 +110,9 @@ func TestSignInIsLimited(t *testing.T) {
 
 func TestSignInNeverLeadsAway(t *testing.T) {
 	t.Parallel()
-	b := set(t, nil)
+	b := full(t, nil)
 	for _, next := range []string{"https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)", "evil", "\r\nX: y"} {
-		r := b.browser().post("/signin", url.Values{"email": {b.op.Email}, "password": {password}, "next": {next}}).want(303)
+		r := b.browser().post("/signin", url.Values{"email": {b.Operator.Email}, "password": {password}, "next": {next}}).want(303)
 		if r.location() != "/" {
 			t.Errorf("next=%q leads to %q", next, r.location())
 		}
