@@ -75,7 +75,7 @@ var walks = map[string]expected{
 	"GET /op/prices/new":                onlyOperator(200),
 	"POST /op/prices/new":               onlyOperator(422),
 	"GET /op/prices/:list":              onlyOperator(200),
-	"POST /op/prices/:list/draft":       onlyOperator(422),
+	"POST /op/prices/:list/draft":       onlyOperator(409),
 	"POST /op/prices/:list/publish":     onlyOperator(409),
 	"GET /op/nodes":                     onlyOperator(200),
 	"GET /op/nodes/:node":               onlyOperator(200),
