@@ -31,6 +31,7 @@ type bundle struct {
 	http    *httptest.Server
 	log     *lines
 	ctx     context.Context
+	job     string // of the walk
 }
 
 // lines keeps what was logged.
@@ -121,10 +122,9 @@ func (b *bundle) browser() *browser {
 }
 
 // as signs in.
-func (b *bundle) as(who domain.Actor) *browser {
+func (b *bundle) as(email string) *browser {
 	b.t.Helper()
 	w := b.browser()
-	email := who.Email
 	if r := w.post("/signin", url.Values{"email": {email}, "password": {password}}); r.status != http.StatusSeeOther {
 		b.t.Fatalf("sign-in of %s: %d %s", email, r.status, r.text())
 	}

@@ -174,9 +174,9 @@ func TestAMemberOfAProjectSeesOnlyIt(t *testing.T) {
 	t.Parallel()
 	p := open(t)
 	id := p.submit(p.owner())
-	other, err := p.service.CreateProject(p.ctx, p.pool.Owner, p.pool.Org, domain.ProjectInput{Name: "Teaching"})
+	other, err := p.Service.CreateProject(p.ctx, p.pool.Owner, p.pool.Org, domain.ProjectInput{Name: "Teaching"})
 	p.must(err)
-	p.must(p.service.SaveProjectMember(p.ctx, p.pool.Owner, p.pool.Org, other.ID, p.pool.Member.User, false))
+	p.must(p.Service.SaveProjectMember(p.ctx, p.pool.Owner, p.pool.Org, other.ID, p.pool.Member.User, false))
 	w := p.member()
 	w.get("/o/rheinau/jobs").want(200).says("No job yet.")
 	w.get("/o/rheinau/jobs/" + string(id)).want(404)
@@ -194,7 +194,7 @@ func TestTheListAsksTheSameHoweverLongItIs(t *testing.T) {
 	p.submit(w)
 	first := one()
 	for range 55 {
-		_, err := p.service.SubmitJob(p.ctx, p.pool.Member, p.pool.Org, domain.JobInput{Project: p.pool.Project.ID, Name: "x", Classes: []pool.ClassID{p.pool.Class},
+		_, err := p.Service.SubmitJob(p.ctx, p.pool.Member, p.pool.Org, domain.JobInput{Project: p.pool.Project.ID, Name: "x", Classes: []pool.ClassID{p.pool.Class},
 			Nodes: 1, GPUsPerNode: 1, Tier: pool.Spot, MaxRun: time.Hour, Spec: domain.JobSpec{Image: "python"}})
 		p.must(err)
 	}

@@ -31,7 +31,7 @@ func open(t *testing.T, change ...func(o *Options)) *portal {
 	c := &runs{fakeCluster: newFakeCluster(), log: "epoch 1\nepoch 2\n"}
 	p := domaintest.New(t, func(d *domain.Config) { d.Cluster = c })
 	c.now = p.Clock.Now
-	b := &bundle{t: t, service: p.Service, store: p.Store, log: &lines{}, ctx: t.Context()}
+	b := &bundle{Pool: p, t: t, log: &lines{}, ctx: t.Context()}
 	o := Options{Service: p.Service, Store: p.Store, Log: slog.New(slog.NewTextHandler(b.log, nil)), Wall: func() time.Time { return p.Clock.Now().Time() }, Version: "test"}
 	for _, f := range change {
 		f(&o)
@@ -60,8 +60,8 @@ func (p *portal) foreign() *browser { return p.as("camille@kestrelis.example") }
 // cycle lets the engine and the cluster do what is due.
 func (p *portal) cycle() {
 	p.t.Helper()
-	p.must(p.service.Cycle(p.ctx, true))
-	p.must(p.service.Cycle(p.ctx, true))
+	p.must(p.Service.Cycle(p.ctx, true))
+	p.must(p.Service.Cycle(p.ctx, true))
 }
 
 // jobForm is a form that is right.

@@ -12,7 +12,7 @@ import (
 func TestAnotherSiteCannotSendAForm(t *testing.T) {
 	t.Parallel()
 	b := full(t, nil)
-	w := b.as(b.Operator)
+	w := b.as(b.Operator.Email)
 	form := func() url.Values { return url.Values{"id": {"evil"}, "name": {"Evil"}, "nonce": {newNonce()}} }
 	for name, h := range map[string]http.Header{
 		"another site by its fetch metadata":  {"Sec-Fetch-Site": {"cross-site"}},
@@ -35,7 +35,7 @@ func TestAnotherSiteCannotSendAForm(t *testing.T) {
 func TestEveryAnswerHasTheSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	b := full(t, nil)
-	w := b.as(b.Operator)
+	w := b.as(b.Operator.Email)
 	answers := map[string]answer{
 		"page": w.get("/op"), "error": w.get("/nowhere"), "redirect": w.get("/"), "probe": w.get("/healthz"), "style": w.get(static.URL("app.css")), "missing asset": w.get(static.Prefix + "x/y"),
 		"refused form": w.post("/op/sites", nil), "cross-site": w.do("POST", "/op/sites", url.Values{}, http.Header{"Sec-Fetch-Site": {"cross-site"}}),
@@ -97,7 +97,7 @@ func TestNoPageHasInlineStyleOrScript(t *testing.T) {
 func TestNoSecretReachesTheLog(t *testing.T) {
 	t.Parallel()
 	b := full(t, nil)
-	w := b.as(b.Operator)
+	w := b.as(b.Operator.Email)
 	w.post("/op/members", url.Values{"name": {"New"}, "slug": {"newcomer"}, "owner_email": {"o@new.example"}}).want(303)
 	link := w.get("/op/members/newcomer").want(200).doc().Find("#secret code").Text()
 	token := link[strings.LastIndex(link, "/")+1:]
@@ -127,7 +127,7 @@ func TestNoSecretReachesTheLog(t *testing.T) {
 func TestWhatIsShownOnceIsShownOnce(t *testing.T) {
 	t.Parallel()
 	b := full(t, nil)
-	w := b.as(b.Owner)
+	w := b.as(b.Owner.Email)
 	w.post("/account/tokens", url.Values{"name": {"laptop"}, "days": {"30"}, "scopes": {"read"}}).want(303)
 	if w.get("/account").doc().Find("#secret").Length() != 1 {
 		t.Fatal("the token is not shown")
@@ -140,7 +140,7 @@ func TestWhatIsShownOnceIsShownOnce(t *testing.T) {
 func TestAFormSentTwiceIsDoneOnce(t *testing.T) {
 	t.Parallel()
 	b := full(t, nil)
-	w := b.as(b.Operator)
+	w := b.as(b.Operator.Email)
 	nonce := w.get("/op/plans").doc().Find(`#plan input[name="nonce"]`).AttrOr("value", "")
 	form := url.Values{"id": {"lab"}, "name": {""}, "nonce": {nonce}}
 	w.post("/op/plans", form).want(422) // nothing was done: the same page may be sent again
@@ -155,7 +155,7 @@ func TestAFormSentTwiceIsDoneOnce(t *testing.T) {
 	if len(plans) != 3 {
 		t.Errorf("%d plans", len(plans))
 	}
-	if r := b.as(b.Owner).post("/account/profile", url.Values{"nonce": {nonce}, "name": {"Anna"}, "lang": {"en"}}); r.status != 409 {
+	if r := b.as(b.Owner.Email).post("/account/profile", url.Values{"nonce": {nonce}, "name": {"Anna"}, "lang": {"en"}}); r.status != 409 {
 		t.Errorf("another person's nonce: %d", r.status)
 	}
 	if r := w.do("POST", "/op/plans", url.Values{"id": {"x"}}, nil); r.status != 422 {
@@ -166,9 +166,9 @@ func TestAFormSentTwiceIsDoneOnce(t *testing.T) {
 func TestAFormSentManyTimesAtOnceIsDoneOnce(t *testing.T) {
 	t.Parallel()
 	b := full(t, nil)
-	w := b.as(b.Operator)
+	w := b.as(b.Operator.Email)
 	number := b.closed()
-	w = b.as(b.Operator) // sessions end while the month passes
+	w = b.as(b.Operator.Email) // sessions end while the month passes
 	nonce, answers := newNonce(), make(chan answer, 6)
 	for i := range cap(answers) {
 		go func() {
@@ -188,7 +188,7 @@ func TestAFormSentManyTimesAtOnceIsDoneOnce(t *testing.T) {
 func TestAFormTooLargeIsRefused(t *testing.T) {
 	t.Parallel()
 	b := full(t, nil)
-	b.as(b.Operator).post("/op/sites", url.Values{"name": {strings.Repeat("x", bodyLimit)}}).want(422).says("larger than")
+	b.as(b.Operator.Email).post("/op/sites", url.Values{"name": {strings.Repeat("x", bodyLimit)}}).want(422).says("larger than")
 }
 
 func TestMetricsWantTheirToken(t *testing.T) {

@@ -38,7 +38,7 @@ func TestTheFirstVisitorBecomesTheOperatorWithTheCode(t *testing.T) {
 func TestSigningInRenewsTheSessionAndSigningOutEndsIt(t *testing.T) {
 	t.Parallel()
 	b := full(t, nil)
-	w := b.as(b.Owner)
+	w := b.as(b.Owner.Email)
 	before := w.cookie()
 	r := w.do("POST", "/signout", url.Values{"nonce": {newNonce()}}, nil).want(303)
 	if r.location() != "/" {
@@ -61,7 +61,7 @@ func TestSigningInRenewsTheSessionAndSigningOutEndsIt(t *testing.T) {
 func TestASessionThatSignsInAgainChangesItsToken(t *testing.T) {
 	t.Parallel()
 	b := full(t, nil)
-	w := b.as(b.Owner)
+	w := b.as(b.Owner.Email)
 	before := w.cookie()
 	w.post("/signin", url.Values{"email": {b.Owner.Email}, "password": {password}}).want(303)
 	if w.cookie() == before {
@@ -76,7 +76,7 @@ func TestASessionThatSignsInAgainChangesItsToken(t *testing.T) {
 func TestASessionEndsFourteenDaysAfterTheSignIn(t *testing.T) {
 	t.Parallel()
 	b := full(t, nil)
-	w := b.as(b.Owner)
+	w := b.as(b.Owner.Email)
 	b.Clock.Add(14*24*time.Hour - time.Minute)
 	w.get("/account").want(200)
 	b.Clock.Add(time.Minute)
