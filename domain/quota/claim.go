@@ -278,10 +278,10 @@ func (e *engine) reclaim(j *job, c int32) bool {
 	}
 	org := e.org(c, j.org)
 	inside := org.use+j.units <= org.subtree
-	any := func(*run) bool { return true }
+	every := func(*run) bool { return true }
 	switch {
 	case k.fits():
-	case inside && (k.takeSpots() || k.takeLoans(any) || k.takeSiblings()):
+	case inside && (k.takeSpots() || k.takeLoans(every) || k.takeSiblings()):
 	case !inside && (k.takeSiblings() || k.takeSpots()):
 	default:
 		k.undo()

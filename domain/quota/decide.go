@@ -38,7 +38,18 @@ func (e *engine) decide() {
 	e.finish()
 }
 
-func (e *engine) moves() int { return len(e.plan.Reclaim) + len(e.plan.Withdrawn) + e.cleared }
+// moves counts what may let a job start that was refused before. Beside a
+// reservation an admission may too: more of its organisation's work is then a
+// loan, which the reserved owner can take back.
+func (e *engine) moves() int {
+	n := len(e.plan.Reclaim) + len(e.plan.Withdrawn) + e.cleared
+	for c := range e.reserved {
+		if e.reserved[c].set {
+			return n + len(e.plan.Admit)
+		}
+	}
+	return n
+}
 
 func entitledWork(j *job) bool { return j.tier != pool.Spot }
 func burst(j *job) bool        { return j.tier == pool.Burst }

@@ -153,6 +153,9 @@ func (e *engine) enter(r run) int32 {
 		h.runs = append(h.runs, i)
 		h.sorted = false
 	}
+	if v := &e.reserved[r.class]; v.set {
+		e.runs[i].lasting = e.lasts(&e.runs[i], v) // once, so that release and restore undo each other
+	}
 	if !r.gone {
 		e.count1(&e.runs[i], 1)
 	}
@@ -179,9 +182,6 @@ func (e *engine) count1(r *run, sign int) {
 	}
 	e.budgets.commit(e, r, sign)
 	v := &e.reserved[r.class]
-	if v.set && sign > 0 {
-		r.lasting = e.lasts(r, v)
-	}
 	if v.set && r.lasting {
 		v.use[r.org] += when(r.tier != pool.Spot, k)
 		if r.org == v.org && r.tier != pool.Spot && (!v.guaranteed || r.tier == pool.Guaranteed) {
