@@ -378,7 +378,8 @@ func (e *engine) byFairness(j *job, c int32) bool {
 	after := share{int64(max(0, e.org(c, j.org).use+j.units-e.org(c, j.org).subtree)), int64(e.orgs[j.org].weight)}
 	fair := func(o int32, less int) bool {
 		x := e.org(c, o)
-		return after.compare(share{int64(max(0, x.use-less-x.subtree)), int64(e.orgs[o].weight)}) <= 0
+		// Weight 0 is no licence to take what quota covers.
+		return x.use-less >= x.subtree && after.compare(share{int64(max(0, x.use-less-x.subtree)), int64(e.orgs[o].weight)}) <= 0
 	}
 	legal := func(r *run) bool { return !e.surplus[e.oc(c, r.org)] && fair(r.org, r.units) }
 	if after.den == 0 || !k.takeSpots() && !k.takeLoans(legal) {
