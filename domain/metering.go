@@ -44,11 +44,11 @@ func meterRun(tx Tx, terms Terms, t Attempt, r Run, offset int, seen pool.Instan
 		sight.Notice = t.NoticeAt
 	}
 	held, err := meter.Hold(obs, sight, terms.Settings.SetupGrace)
-	if err != nil || held.Start == pool.Never {
-		return held, err
+	if err != nil || held.Start == pool.Never || held.Open() && held.Start > seen {
+		return held, err // it holds nothing yet, or its set-up is still free
 	}
 	held = withinPromise(held, t)
-	m, err := ensureMeter(tx, t, r, offset, held)
+	m, err := ensureMeter(tx, terms, t, r, offset, held, seen)
 	if err != nil || m.Closed {
 		return held, err
 	}
@@ -73,43 +73,48 @@ func withinPromise(h meter.Held, t Attempt) meter.Held {
 	return h
 }
 
-// ensureMeter inserts the meter of an allocation, or moves its start back
-// when an earlier one became known.
-func ensureMeter(tx Tx, t Attempt, r Run, offset int, held meter.Held) (Meter, error) {
+// ensureMeter inserts the meter of an allocation, or stores the use before
+// its start when an earlier one became known.
+func ensureMeter(tx Tx, terms Terms, t Attempt, r Run, offset int, held meter.Held, now pool.Instant) (Meter, error) {
 	m, err := tx.Meter(r.Alloc)
 	if CodeOf(err) == NotFound {
 		m = Meter{Alloc: r.Alloc, Attempt: t.ID, Org: t.Org, Node: r.Node, GPUs: len(r.Devices), Offset: offset,
 			Devices: r.Devices, From: held.Start, Until: held.Start, End: pool.Never, Quality: meter.Exact}
 		return m, tx.InsertMeter(m)
 	}
-	if err != nil {
+	if err != nil || held.Start >= m.From {
 		return m, err
 	}
-	if !m.Closed && held.Start < m.From && m.From == m.Until {
-		if ok, err := tx.ExtendMeterBack(m.Alloc, m.From, held.Start); err != nil || !ok {
-			return m, err
-		}
-		if ok, err := tx.AdvanceMeter(m.Alloc, m.Until, held.Start); err != nil || !ok {
-			return m, err
-		}
-		m.From, m.Until = held.Start, held.Start
+	ok, err := tx.ExtendMeterBack(m.Alloc, m.From, held.Start)
+	if err != nil || !ok {
+		return m, err
 	}
-	return m, nil
+	early := pool.Interval{Start: held.Start, End: m.From}
+	m.From = held.Start
+	segments, err := foldUse(tx, terms, t, m, early, now)
+	if err == nil && len(segments) > 0 {
+		_, err = tx.AppendSegments(segments)
+	}
+	return m, err
 }
 
-// storeUse folds window of an allocation into the ledger. The meter's
-// compare-and-set is what makes each millisecond stored once.
-func storeUse(tx Tx, terms Terms, t Attempt, m Meter, window pool.Interval, now pool.Instant) error {
+// foldUse meters window of an allocation under its stored cover.
+func foldUse(tx Tx, terms Terms, t Attempt, m Meter, window pool.Interval, now pool.Instant) ([]Segment, error) {
 	covers, err := tx.Covers(t.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	rows := make([]meter.CoverRow, len(covers))
 	for i, c := range covers {
 		rows[i] = meter.CoverRow{From: c.From, Split: c.Split}
 	}
-	h := terms.history(t, m, rows, window.End)
-	segments, err := meter.Fold(h, window, max(now, tx.Now()), terms.Zone)
+	return meter.Fold(terms.history(t, m, rows, window.End), window, max(now, tx.Now()), terms.Zone)
+}
+
+// storeUse folds window of an allocation into the ledger. The meter's
+// compare-and-set is what makes each millisecond stored once.
+func storeUse(tx Tx, terms Terms, t Attempt, m Meter, window pool.Interval, now pool.Instant) error {
+	segments, err := foldUse(tx, terms, t, m, window, now)
 	if err != nil {
 		return err
 	}
