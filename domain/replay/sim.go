@@ -144,7 +144,7 @@ func Run(p Pool, jobs []Job, opt Options) (Result, error) {
 }
 
 func newSim(p Pool, jobs []Job, opt Options) *sim {
-	s := &sim{pool: p, opt: opt, index: map[pool.JobID]int{}, running: map[pool.JobID]int{}, classes: map[pool.ClassID]int{}}
+	s := &sim{pool: p, opt: opt, snap: quota.Snapshot{Brief: true}, index: map[pool.JobID]int{}, running: map[pool.JobID]int{}, classes: map[pool.ClassID]int{}}
 	s.snap.Nodes = p.NodeList()
 	for _, n := range s.snap.Nodes {
 		s.classes[n.Class] += n.GPUs
@@ -271,28 +271,23 @@ func (s *sim) decide(now pool.Instant) error {
 			}
 		}
 		s.apply(plan, now)
-		if len(plan.Admit)+len(plan.Reclaim)+len(plan.Withdrawn) == 0 {
-			s.explain(plan, now)
-			return nil
-		}
-		if time.Duration(s.pool.Notice) > 0 {
-			// With notice nothing more can follow at the same instant: the plan
-			// of a plan is empty (I7).
-			s.explain(plan, now)
+		stopped := s.stopDue(now)
+		if len(plan.Admit)+len(plan.Reclaim)+len(plan.Withdrawn) == 0 || !stopped && round > 0 {
 			return nil
 		}
 		if round > 1000 {
 			return fmt.Errorf("the engine does not come to rest at %s", now)
 		}
-		s.stopDue(now)
 	}
 }
 
 // stopDue handles the stops that are due at once, when there is no notice.
-func (s *sim) stopDue(now pool.Instant) {
+func (s *sim) stopDue(now pool.Instant) (stopped bool) {
 	for len(s.queue) > 0 && s.queue[0].at == now && s.queue[0].kind <= evStop {
 		s.handle(heap.Pop(&s.queue).(event), now)
+		stopped = true
 	}
+	return stopped
 }
 
 func (s *sim) apply(plan quota.Plan, now pool.Instant) {
@@ -348,6 +343,10 @@ func (s *sim) admit(x quota.Admission, now pool.Instant) {
 		Class: x.Class, Placement: x.Placement, Tier: j.Tier, Priority: j.Priority, Started: now, MaxEnd: x.MaxEnd,
 		MinRunUntil: now.Add(time.Duration(s.pool.MinRun)), Split: x.Split})
 	heap.Push(&s.queue, event{at: end, kind: evEnd, job: i, n: n})
+	if s.pool.MinRun > 0 {
+		// Its protection ends then: a claim may go on.
+		heap.Push(&s.queue, event{at: now.Add(time.Duration(s.pool.MinRun)), kind: evWake})
+	}
 	s.snap.Promises = slices.DeleteFunc(s.snap.Promises, func(p quota.Promise) bool { return p.Job == x.Job })
 	for k := range s.res.Promises {
 		if p := &s.res.Promises[k]; p.Job == x.Job && p.Open {
@@ -370,23 +369,12 @@ func (s *sim) withdraw(w quota.Withdrawal) {
 	}
 }
 
-// explain keeps the reasons that hold at the end of the run, and wakes the
-// engine when time alone may lift one.
-func (s *sim) explain(plan quota.Plan, now pool.Instant) {
-	next := pool.Never
-	for _, w := range plan.Wait {
-		for _, r := range w.Reasons {
-			if r.Until > now {
-				next = min(next, r.Until)
-			}
-		}
-		if s.opt.Until != pool.Never {
-			j := &s.res.Jobs[s.index[w.Job]]
-			j.Reasons, j.Position = w.Reasons, w.Position
-		}
-	}
-	if next != pool.Never && (len(s.queue) == 0 || next < s.queue[0].at) {
-		heap.Push(&s.queue, event{at: next, kind: evWake})
+// explain keeps the reasons that hold at the end of the run.
+func (s *sim) explain() {
+	s.snap.Brief = false
+	for _, w := range quota.Decide(s.snap, s.opt.Until).Wait {
+		j := &s.res.Jobs[s.index[w.Job]]
+		j.Reasons, j.Position = w.Reasons, w.Position
 	}
 }
 
@@ -395,6 +383,7 @@ func (s *sim) finish() {
 		s.res.Jobs[i].Left = s.left[i]
 	}
 	if s.res.Until != pool.Never {
+		s.explain()
 		return
 	}
 	s.res.Until = s.res.From
