@@ -259,3 +259,16 @@ func (a answer) says(sentences ...string) answer {
 	}
 	return a
 }
+
+// disable takes a person's right to sign in away.
+func (b *bundle) disable(id pool.UserID) {
+	b.t.Helper()
+	b.Update(func(tx domain.Tx) error {
+		u, err := tx.User(id)
+		if err != nil {
+			return err
+		}
+		u.Disabled = true
+		return tx.UpdateUser(u)
+	})
+}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -84,9 +85,12 @@ func (s *Server) opPriceNew(v *visit) error {
 	return v.pricePage(domain.PriceList{}, f, refusal{status: http.StatusOK})
 }
 
-// typedRows are stored prices as a person would type them.
+// typedRows are stored prices as a person would type them: by GPU type, then own, borrowed and spot.
 func (v *visit) typedRows(rows []domain.PriceRow) []domain.PriceRowInput {
 	var out []domain.PriceRowInput
+	rows = slices.SortedFunc(slices.Values(rows), func(a, b domain.PriceRow) int {
+		return cmp.Or(cmp.Compare(a.Class, b.Class), slices.Index(pool.Covers, a.Cover)-slices.Index(pool.Covers, b.Cover), a.FromMinute-b.FromMinute)
+	})
 	for _, r := range rows {
 		x := domain.PriceRowInput{Class: r.Class, Cover: r.Cover, Price: v.currency.FormatPrice(r.Price)}
 		if r.LenderShare != 0 {

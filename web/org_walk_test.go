@@ -17,6 +17,12 @@ func whoSubmits(status int) expected {
 
 // orgWalks are the expectations of the routes of organisations; see walks.
 var orgWalks = map[string]expected{
+	"GET /o/:org":                        allMay(200),
+	"GET /o/:org/quota":                  allMay(200),
+	"POST /o/:org/quota/:class":          {303, 403, 403, 403, 303, 403, 403, 404},
+	"GET /o/:org/usage":                  allMay(200),
+	"GET /o/:org/usage.csv":              allMay(200),
+	"GET /o/:org/audit":                  {303, 403, 403, 403, 200, 200, 200, 404},
 	"GET /o/:org/jobs":                   allMay(200),
 	"GET /o/:org/jobs.csv":               allMay(200),
 	"POST /o/:org/jobs":                  whoSubmits(422),

@@ -50,7 +50,7 @@ func TestSigningInRenewsTheSessionAndSigningOutEndsIt(t *testing.T) {
 	if after == before || !strings.Contains(c, "HttpOnly") || !strings.Contains(c, "SameSite=Lax") {
 		t.Fatalf("the cookie after sign-in: %q, before: %q", c, before)
 	}
-	if l := b.browser().do("GET", "/", nil, http.Header{"Cookie": {before}}).location(); l != "/signin" {
+	if l := b.browser().do("GET", "/account", nil, http.Header{"Cookie": {before}}).location(); l != "/signin?next=%2Faccount" {
 		t.Errorf("the token from before the sign-in leads to %q", l)
 	}
 	if l := b.browser().do("GET", "/", nil, http.Header{"Cookie": {after}}).location(); l != "/op" {

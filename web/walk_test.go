@@ -36,7 +36,9 @@ var walks = map[string]expected{
 	"GET /version": everybody(200),
 	"GET /metrics": everybody(404), // no token is set here: only on a listener of its own
 
-	"GET /":               everybody(303),
+	"GET /":               {200, 303, 303, 303, 303, 303, 303, 303},
+	"GET /marketplace":    everybody(200),
+	"GET /verify":         everybody(200),
 	"GET /signin":         {200, 303, 303, 303, 303, 303, 303, 303},
 	"POST /signin":        everybody(401),
 	"POST /signout":       signedIn(303),
