@@ -26,6 +26,7 @@ type JobInput struct {
 	DependsOn   pool.JobID
 	Renewable   bool
 	Spec        JobSpec
+	MaxCost     *money.Amount // refuse to submit what may cost more; nil: any promise is taken
 }
 
 // Limits of a job's input.
@@ -155,6 +156,16 @@ func (s *Service) SubmitJob(ctx context.Context, a Actor, org pool.OrgID, in Job
 		q, err := quoteJob(tx, j)
 		if err != nil {
 			return err
+		}
+		if in.MaxCost != nil && q.UpTo > *in.MaxCost {
+			st, err := tx.Settings()
+			if err != nil {
+				return err
+			}
+			var f Fields
+			cur := st.Currency
+			f.Add("max_cost", "It may cost up to %s, more than the %s that you allow.", inCurrency(cur, q.UpTo), inCurrency(cur, *in.MaxCost))
+			return f.Err()
 		}
 		j.UpTo, j.Reasons, j.Position = q.UpTo, q.Answer.Reasons, q.Answer.Position
 		if q.Answer.Start != pool.Never {

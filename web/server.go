@@ -59,6 +59,7 @@ type Server struct {
 	routes   map[string]route // by method and path
 	meters   *meters
 	once     *secrets
+	limits   *limits
 	handler  http.Handler
 	closing  chan struct{}
 	close    sync.Once
@@ -74,7 +75,7 @@ func New(o Options) (*Server, error) {
 	}
 	o.PublicURL = strings.TrimSuffix(o.PublicURL, "/")
 	s := &Server{service: o.Service, store: o.Store, log: o.Log, wall: o.Wall, demo: o.Demo, opts: o, echo: echo.New(),
-		routes: map[string]route{}, once: newSecrets(o.Wall), closing: make(chan struct{})}
+		routes: map[string]route{}, once: newSecrets(o.Wall), limits: newLimits(o.Wall), closing: make(chan struct{})}
 	s.sessions = newSessions(o.Store, strings.HasPrefix(o.PublicURL, "https://"), s.log)
 	s.meters = newMeters(o.Service, o.Store)
 	s.echo.HTTPErrorHandler = s.fail
@@ -95,6 +96,7 @@ func New(o Options) (*Server, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle(static.Prefix, static.Handler())
+	mux.Handle("/api/", s.api())
 	mux.Handle("/", s.sessions.LoadAndSave(pages))
 	s.handler = s.observe(secure(mux))
 	return s, nil

@@ -1,0 +1,193 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"gpupool/domain"
+	"gpupool/domain/money"
+	"gpupool/domain/pool"
+)
+
+// decisionWait is how long the answer to a submitted job waits for the engine.
+const decisionWait = 2 * time.Second
+
+// apiJobInput is the body that submits or quotes a job.
+type apiJobInput struct {
+	Project     string            `json:"project"`
+	Name        string            `json:"name"`
+	Classes     []string          `json:"classes"`
+	Nodes       *int              `json:"nodes"` // 1 when left out
+	GPUsPerNode int               `json:"gpus_per_node"`
+	Tier        string            `json:"tier"`
+	Priority    int               `json:"priority"`
+	MaxRun      int64             `json:"max_run_seconds"` // the default of the first class when left out
+	NotBefore   string            `json:"not_before"`
+	DependsOn   string            `json:"depends_on"`
+	Renewable   bool              `json:"renewable"`
+	Image       string            `json:"image"`
+	Command     string            `json:"command"`
+	Args        []string          `json:"args"`
+	Env         map[string]string `json:"env"`
+	MaxCost     *apiMoney         `json:"max_cost"`
+	Simulation  *apiSimulation    `json:"simulation"`
+}
+
+// apiSimulation steers a job of the simulated cluster.
+type apiSimulation struct {
+	Length   int64 `json:"length_seconds"`
+	ExitCode int   `json:"exit_code"`
+	OOM      bool  `json:"out_of_gpu_memory"`
+	Idle     bool  `json:"idle"`
+}
+
+// maxSeconds keeps a length within what a Duration holds; the core's own limits are far below.
+const maxSeconds = int64(366 * 24 * time.Hour / time.Second)
+
+// parse reads the body into the use case's input.
+func (in apiJobInput) parse(currency money.Currency) (domain.JobInput, domain.Fields) {
+	var bad domain.Fields
+	out := domain.JobInput{Project: pool.ProjectID(clean(in.Project)), Name: in.Name, Nodes: 1, GPUsPerNode: in.GPUsPerNode, Tier: pool.Tier(in.Tier),
+		Priority: in.Priority, DependsOn: pool.JobID(clean(in.DependsOn)), Renewable: in.Renewable,
+		Spec: domain.JobSpec{Image: in.Image, Command: in.Command, Args: in.Args, Env: in.Env}}
+	if in.Nodes != nil {
+		out.Nodes = *in.Nodes
+	}
+	for _, c := range in.Classes {
+		out.Classes = append(out.Classes, pool.ClassID(clean(c)))
+	}
+	if in.MaxRun < 0 || in.MaxRun > maxSeconds {
+		bad.Add("max_run", "A number from %d to %d.", 60, maxSeconds)
+	} else {
+		out.MaxRun = time.Duration(in.MaxRun) * time.Second
+	}
+	if in.NotBefore != "" {
+		t, err := time.Parse(time.RFC3339, in.NotBefore)
+		if err != nil || t.Year() < 1970 || t.Year() > 9999 {
+			bad.Add("not_before", "Write the time as 2026-11-02T09:00:00Z.")
+		} else {
+			out.NotBefore = pool.At(t)
+		}
+	}
+	if m := in.MaxCost; m != nil {
+		switch {
+		case m.Currency != currency.Code:
+			bad.Add("max_cost/currency", "The pool's currency is %s.", currency.Code)
+		case m.AmountMinor < 0:
+			bad.Add("max_cost/amount_minor", "A number from %d on.", 0)
+		}
+		most := money.Amount(m.AmountMinor)
+		out.MaxCost = &most
+	}
+	if sim := in.Simulation; sim != nil {
+		if sim.Length < 0 || sim.Length > maxSeconds {
+			bad.Add("simulation/length_seconds", "A number from %d to %d.", 0, maxSeconds)
+		}
+		out.Spec.Sim = &domain.Sim{LengthMs: min(max(sim.Length, 0), maxSeconds) * 1000, Exit: sim.ExitCode, OOM: sim.OOM, Idle: sim.Idle}
+	}
+	return out, bad
+}
+
+// jobInput is the job of the body; what is wrong with it by itself is said together with what the core refuses.
+func (q *call) jobInput() (domain.JobInput, error) {
+	var in apiJobInput
+	if err := q.decode(&in); err != nil {
+		return domain.JobInput{}, err
+	}
+	out, bad := in.parse(q.settings.Currency)
+	if len(bad) == 0 {
+		return out, nil
+	}
+	_, err := q.server.service.QuoteJob(q.ctx, q.actor, q.org, out)
+	var e *domain.Error
+	if errors.As(err, &e) && e.Code == domain.Invalid {
+		bad = append(bad, e.Fields...)
+	}
+	return out, bad.Err()
+}
+
+// apiJobSubmit takes a job and waits a moment for the engine's answer.
+func (s *Server) apiJobSubmit(q *call) error {
+	in, err := q.jobInput()
+	if err != nil {
+		return err
+	}
+	j, err := s.service.SubmitJob(q.ctx, q.actor, q.org, in)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(q.ctx, decisionWait)
+	defer cancel()
+	if _, err := s.service.AwaitDecision(ctx, q.actor, q.org, j.ID); err != nil {
+		return err
+	}
+	v, err := s.service.Job(q.ctx, q.actor, q.org, j.ID)
+	if err != nil {
+		return err
+	}
+	q.echo.Response().Header().Set("Location", q.orgPath("/jobs/"+string(j.ID)))
+	return q.answer(http.StatusCreated, q.job(v))
+}
+
+// apiJobStop stops a job; one that is being stopped already is no error.
+func (s *Server) apiJobStop(q *call) error {
+	id := pool.JobID(q.param("job"))
+	if err := s.service.StopJob(q.ctx, q.actor, q.org, id); err != nil {
+		return err
+	}
+	v, err := s.service.Job(q.ctx, q.actor, q.org, id)
+	if err != nil {
+		return err
+	}
+	return q.answer(http.StatusOK, q.job(v))
+}
+
+// apiQuoteJSON is what a job would cost and when it would start.
+type apiQuoteJSON struct {
+	UpTo         apiMoney         `json:"up_to"`
+	AtOwn        apiMoney         `json:"at_own"` // wholly inside own quota, to its limit
+	Price        apiPrice         `json:"dearest_price"`
+	GPUs         int              `json:"gpus"`
+	MaxRun       int64            `json:"max_run_seconds"`
+	Admitted     bool             `json:"admitted"` // would start now
+	Class        string           `json:"class"`
+	StartsBy     apiTime          `json:"starts_by"` // null when it can't be told
+	Position     *int             `json:"position"`
+	Reasons      []apiReason      `json:"reasons"`
+	CapLeft      *apiMoney        `json:"cap_left"`
+	Alternatives []apiAlternative `json:"alternatives"`
+}
+
+type apiAlternative struct {
+	Tier     string   `json:"tier"`
+	UpTo     apiMoney `json:"up_to"`
+	Admitted bool     `json:"admitted"`
+	StartsBy apiTime  `json:"starts_by"`
+}
+
+// apiJobQuote prices a job without sending it.
+func (s *Server) apiJobQuote(q *call) error {
+	in, err := q.jobInput()
+	if err != nil {
+		return err
+	}
+	x, err := s.service.QuoteJob(q.ctx, q.actor, q.org, in)
+	if err != nil {
+		return err
+	}
+	out := apiQuoteJSON{UpTo: q.amount(x.UpTo), AtOwn: q.amount(x.AtOwn), Price: q.price(x.Price), GPUs: x.GPUs, MaxRun: int64(x.MaxRun.Seconds()),
+		Admitted: x.Answer.Admitted, Class: string(x.Answer.Class), StartsBy: apiTime(x.Answer.Start), Reasons: q.reasons(x.Answer.Reasons), Alternatives: []apiAlternative{}}
+	if x.Answer.Position > 0 {
+		out.Position = &x.Answer.Position
+	}
+	if x.CapLeft != nil {
+		left := q.amount(*x.CapLeft)
+		out.CapLeft = &left
+	}
+	for _, a := range x.Alternatives {
+		out.Alternatives = append(out.Alternatives, apiAlternative{string(a.Tier), q.amount(a.UpTo), a.Admitted, apiTime(a.Start)})
+	}
+	return q.answer(http.StatusOK, out)
+}
