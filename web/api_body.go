@@ -47,8 +47,8 @@ func badBody(err error) error {
 	}
 	var wrong *json.UnmarshalTypeError
 	switch {
-	case errors.As(err, &wrong):
-		return at("/"+strings.ReplaceAll(wrong.Field, ".", "/"), fmt.Sprintf("This is a %s; %s is needed.", wrong.Value, kindOf(wrong.Type.Kind().String())))
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return at("/"+strings.ReplaceAll(wrong.Field, ".", "/"), fmt.Sprintf("This is %s; %s is needed.", sentOf(wrong.Value), kindOf(wrong.Type.Kind().String())))
 	case strings.HasPrefix(err.Error(), "json: unknown field "):
 		name := strings.Trim(strings.TrimPrefix(err.Error(), "json: unknown field "), `"`)
 		return at("/"+pointerToken(name), "There is no such field.")
@@ -59,6 +59,25 @@ func badBody(err error) error {
 // pointerToken escapes a name for a JSON pointer (RFC 6901).
 func pointerToken(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(short(name, 60))
+}
+
+// sentOf names what was sent instead of what is needed.
+func sentOf(value string) string {
+	kind, literal, _ := strings.Cut(value, " ")
+	switch kind {
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
+	case "bool":
+		return "true or false"
+	case "string":
+		return "a text"
+	}
+	if literal != "" {
+		return "the number " + short(literal, 30)
+	}
+	return "a number"
 }
 
 func kindOf(kind string) string {
