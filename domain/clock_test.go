@@ -1,7 +1,6 @@
 package domain_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -88,7 +87,7 @@ func TestClockTargetsLieAhead(t *testing.T) {
 			}
 		}
 		if got != c.want {
-			t.Error(fmt.Sprintf("%s:\n got %s\nwant %s", c.now, got, c.want))
+			t.Errorf("%s:\n got %s\nwant %s", c.now, got, c.want)
 		}
 	}
 }

@@ -67,12 +67,6 @@ func (h *heap[T]) init() {
 	}
 }
 
-func (h *heap[T]) push(x T) {
-	h.items = append(h.items, x)
-	h.set(len(h.items)-1, x)
-	h.up(len(h.items) - 1)
-}
-
 func (h *heap[T]) pop() T {
 	x := h.items[0]
 	last := len(h.items) - 1

@@ -24,7 +24,6 @@ type run struct {
 	lasting   bool  // beyond the reservation of its class, and not to be taken back by then
 	gone      bool  // stopping, or a victim: counts only on its nodes
 	holds     bool  // on its nodes now
-	victim    bool  // of this decision
 	promised  int   // open promises it is a victim of
 	admitted  int32 // index+1 in Plan.Admit
 	source    int32 // index+1 in Snapshot.Running

@@ -68,12 +68,3 @@ func brief(lines []Line) []string {
 	}
 	return out
 }
-
-func total(t testing.TB, lines []Line) money.Amount {
-	t.Helper()
-	sum, err := Net(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sum
-}

@@ -124,7 +124,6 @@ type sim struct {
 	used    []time.Duration // of each job's limit
 	running map[pool.JobID]int
 	classes map[pool.ClassID]int
-	tick    int64
 }
 
 // Run runs a trace on a pool. The same input gives the same result.

@@ -8,12 +8,13 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/dgxa100"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/server"
 )
 
 // telemetry sets the functions that the mock leaves out.
-func telemetry(s *dgxa100.Server) {
+func telemetry(s *server.Server) {
 	for _, d := range s.Devices {
-		d := d.(*dgxa100.Device)
+		d := d.(*server.Device)
 		d.GetPowerUsageFunc = func() (uint32, nvml.Return) { return 61_205, nvml.SUCCESS }
 		d.GetTotalEnergyConsumptionFunc = func() (uint64, nvml.Return) { return 7_000_000_001, nvml.SUCCESS }
 		d.GetTemperatureFunc = func(nvml.TemperatureSensors) (uint32, nvml.Return) { return 34, nvml.SUCCESS }
@@ -53,7 +54,7 @@ func TestASlicedGPUShowsItsSlicesAndNoUtilisation(t *testing.T) {
 	t.Parallel()
 	s := dgxa100.New()
 	telemetry(s)
-	d := s.Devices[3].(*dgxa100.Device)
+	d := s.Devices[3].(*server.Device)
 	d.GetMigModeFunc = func() (int, int, nvml.Return) { return nvml.DEVICE_MIG_ENABLE, nvml.DEVICE_MIG_ENABLE, nvml.SUCCESS }
 	d.GetMaxMigDeviceCountFunc = func() (int, nvml.Return) { return 7, nvml.SUCCESS }
 	d.GetMigDeviceHandleByIndexFunc = func(i int) (nvml.Device, nvml.Return) {

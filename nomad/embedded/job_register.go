@@ -23,7 +23,7 @@ func (c *Cluster) submitted(q query) (*jobText, submission, error) {
 		return nil, s, err
 	}
 	if isNull(s.Job) {
-		return nil, s, fmt.Errorf("Job must be specified")
+		return nil, s, fmt.Errorf("Job must be specified") //lint:ignore ST1005 Nomad's own words
 	}
 	j, err := c.decodeJob(s.Job)
 	if err != nil {
