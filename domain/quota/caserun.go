@@ -127,6 +127,9 @@ func (p *casePool) add(c caseJob, running bool) error {
 			}
 		}
 		p.begin(j, pool.ClassID(c.Class), where, minute(c.StartedMin))
+		if x := &p.snap.Running[len(p.snap.Running)-1]; x.Started == p.now {
+			x.Started-- // it ran before the first decision
+		}
 		if c.MinUntilMin != nil {
 			p.snap.Running[len(p.snap.Running)-1].MinRunUntil = minute(*c.MinUntilMin)
 		}
@@ -145,8 +148,14 @@ func (p *casePool) begin(j Job, c pool.ClassID, where []NodeGPUs, at pool.Instan
 	p.snap.Running = append(p.snap.Running, a)
 }
 
-func (p *casePool) decide() Plan  { return Decide(p.snap, p.now) }
-func (p *casePool) advance(m int) { p.now = p.now.Add(time.Duration(m) * time.Minute) }
+func (p *casePool) decide() Plan { return Decide(p.snap, p.now) }
+
+// advance lets minutes pass, at the least a moment: what a decision starts
+// can't be stopped in the same one.
+func (p *casePool) advance(m int) {
+	p.now = p.now.Add(max(time.Duration(m)*time.Minute, time.Millisecond))
+}
+
 func (p *casePool) unqueue(j pool.JobID) {
 	p.snap.Pending = slices.DeleteFunc(p.snap.Pending, func(x Job) bool { return x.ID == j })
 }
@@ -280,6 +289,7 @@ func (p *casePool) settle(want caseSettled) []string {
 		limit = 6
 	}
 	for cycle := 0; ; cycle++ {
+		p.advance(0)
 		plan := p.decide()
 		if len(plan.Admit)+len(plan.Reclaim) == 0 {
 			break

@@ -10,9 +10,7 @@ import (
 // the order of the snapshot's slices, and it never panics: what a snapshot
 // contradicts stands in Plan.Problems and the rest is decided.
 func Decide(s Snapshot, now pool.Instant) Plan {
-	e := build(&s, now)
-	e.decide()
-	return e.plan
+	return resolve(&s, now).plan
 }
 
 // decide asks in the one order: quota first, then surplus, then what is idle.
@@ -223,9 +221,6 @@ func (e *engine) finish() {
 		if v := &e.reserved[c]; v.set {
 			e.plan.Reserved = append(e.plan.Reserved, Reservation{v.job, e.classes[c].ID, v.at, v.places})
 		}
-	}
-	if !e.in.Brief {
-		e.explain()
 	}
 	slices.Sort(e.plan.Problems)
 	e.plan.Problems = slices.Compact(e.plan.Problems)

@@ -122,10 +122,7 @@ func (e *engine) occupy(o *openPromise) {
 
 // runOf is a holder for a job that doesn't run yet.
 func (e *engine) runOf(j *job, c int32, nodes []hold, holds bool) run {
-	minRun := e.now
-	if j.tier == pool.Burst {
-		minRun = minRun.Add(e.classes[c].MinRun)
-	}
+	minRun := max(e.now.Add(e.classes[c].MinRun), e.now+1)
 	return run{fixed: j.fixed, minRun: minRun, id: pool.AttemptID{Job: e.id(j)}, org: j.org, account: j.account, class: c, units: j.units, tier: j.tier,
 		priority: j.priority, started: e.now, end: e.endOf(j), protected: true, holds: holds, nodes: nodes, charges: e.charges(j)}
 }

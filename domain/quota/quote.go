@@ -108,9 +108,9 @@ func (f *forecast) apply(plan Plan, id pool.JobID, now pool.Instant) bool {
 		started[a.Job] = true
 		j := f.jobs[a.Job]
 		f.tries[j.ID]++
-		f.snap.Running = append(f.snap.Running, Attempt{ID: pool.AttemptID{Job: j.ID, N: 1_000_000 + f.tries[j.ID]}, Org: j.Org, Project: j.Project,
-			User: j.User, Class: a.Class, Placement: a.Placement, Tier: j.Tier, Priority: j.Priority, Submitted: j.Submitted, Started: now, MaxEnd: a.MaxEnd,
-			Fixed: j.Fixed, Split: a.Split, Charges: j.Charges})
+		x := j.begin(a, f.snap.Classes, now)
+		x.ID.N = 1_000_000 + f.tries[j.ID]
+		f.snap.Running = append(f.snap.Running, x)
 	}
 	over := map[pool.JobID]bool{}
 	for _, w := range plan.Withdrawn {

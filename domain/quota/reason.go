@@ -184,9 +184,8 @@ func (e *engine) protectedUntil(j *job, c int32) pool.Instant {
 		if r.class != c || r.gone || r.source == 0 || r.org == j.org || r.loan == 0 && r.tier != pool.Spot {
 			continue
 		}
-		a := &e.in.Running[r.source-1]
-		if !a.Fixed && r.tier != pool.Guaranteed && a.MinRunUntil > e.now && (until == 0 || a.MinRunUntil < until) {
-			until = a.MinRunUntil
+		if !r.fixed && r.tier != pool.Guaranteed && r.minRun > e.now && (until == 0 || r.minRun < until) {
+			until = r.minRun
 		}
 	}
 	return until

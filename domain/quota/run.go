@@ -90,8 +90,10 @@ func (e *engine) indexRuns() {
 		if r.end == 0 {
 			r.end = pool.Never
 		}
-		r.fixed, r.minRun = a.Fixed, a.MinRunUntil
-		r.protected = a.Fixed || a.MinRunUntil > e.now
+		// Nothing is stopped in the instant in which it starts: what one
+		// decision admits, the next at the same moment leaves alone.
+		r.fixed, r.minRun = a.Fixed, max(a.MinRunUntil, a.Started+1)
+		r.protected = a.Fixed || r.minRun > e.now
 		from := len(holds)
 		for _, p := range a.Placement {
 			n, ok := e.nodeAt[nodeKey{p.Node, c}]

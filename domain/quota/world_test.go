@@ -25,7 +25,7 @@ type world struct {
 type met struct {
 	admissions, reclaims, victims, straddles, gangs, guaranteed, spotVictims int
 	withdrawn, elsewhere, recovers, reserved, scattered, fair, priority      int
-	decisions, again                                                         int
+	decisions, followed, mostSteps                                           int
 	sites, lend, borrow, promisesKept, minimal                               int
 }
 
