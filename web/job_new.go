@@ -45,6 +45,9 @@ func (s *Server) jobQuote(v *visit) error {
 		return err
 	}
 	v.fillQuote(&p, f, q, refused)
+	if refused != nil && len(refused.Fields) > 0 {
+		return v.jobFormPage(http.StatusUnprocessableEntity, p)
+	}
 	return v.jobFormPage(http.StatusOK, p)
 }
 

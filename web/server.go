@@ -30,6 +30,7 @@ type Options struct {
 	PublicURL    string
 	TrustProxy   bool // X-Forwarded-For of loopback and private addresses tells who asks
 	Version      string
+	Font         string // file of the TrueType font of PDF documents; empty: the first of well-known ones that has the letters
 	MetricsToken string // bearer token of /metrics; empty: only Server.Metrics on a listener of its own
 }
 

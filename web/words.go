@@ -15,7 +15,7 @@ var words = map[string]string{
 	"issued": "Issued", "paid": "Paid", "overdue": "Overdue", "void": "Void", "uncollectible": "Written off",
 	"ready": "Ready", "draining": "Draining", "down": "Down", "cordoned": "Cordoned",
 	"draft": "Draft", "published": "Published", "open": "Open", "closed": "Closed", "active": "Active", "paused": "Paused",
-	"expired": "Expired", "revoked": "Taken back", "accepted": "Accepted", "ended": "Ended",
+	"expired": "Expired", "archived": "Archived", "revoked": "Taken back", "accepted": "Accepted", "ended": "Ended",
 	"member": "Member", "lead": "Lead", "finance": "Finance", "owner": "Owner", "viewer": "Viewer", "operator": "Operator",
 }
 
