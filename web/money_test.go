@@ -17,7 +17,7 @@ import (
 func closed(t *testing.T) (p *portal, number string, job pool.JobID) {
 	t.Helper()
 	p = open(t)
-	_, err := p.service.SetLimit(p.ctx, p.pool.Owner, p.pool.Org, p.pool.Class, domain.LimitInput{})
+	_, err := p.Service.SetLimit(p.ctx, p.pool.Owner, p.pool.Org, p.pool.Class, domain.LimitInput{})
 	p.must(err)
 	job = p.submit(p.member(), "tier", "spot")
 	p.cycle()
@@ -27,8 +27,8 @@ func closed(t *testing.T) (p *portal, number string, job pool.JobID) {
 	p.cycle()
 	month := pool.MonthOf(p.pool.Clock.Now(), time.UTC)
 	p.pool.Clock.Set(month.Bounds(time.UTC).End.Add(48 * time.Hour))
-	p.must(p.service.MeterDays(p.ctx))
-	all, err := p.service.CloseMonth(p.ctx, p.pool.Operator, month)
+	p.must(p.Service.MeterDays(p.ctx))
+	all, err := p.Service.CloseMonth(p.ctx, p.pool.Operator, month)
 	p.must(err)
 	for _, c := range all {
 		p.must(c.Err)
@@ -76,7 +76,7 @@ func TestTheFileOfAnInvoiceAddsUpToIt(t *testing.T) {
 		p.must(err)
 		cents += n
 	}
-	view, err := p.service.Invoice(p.ctx, p.pool.Finance, p.pool.Org, number)
+	view, err := p.Service.Invoice(p.ctx, p.pool.Finance, p.pool.Org, number)
 	p.must(err)
 	if int64(cents) != int64(view.Frozen.Document.Net) || len(rows) < 3 {
 		t.Errorf("the rows add up to %d, the invoice is %d", cents, view.Frozen.Document.Net)

@@ -182,7 +182,13 @@ func (s *Server) projectArchive(v *visit) error {
 
 // projectJoin puts a member into the project.
 func (s *Server) projectJoin(v *visit) error {
-	err := s.service.SaveProjectMember(v.ctx, v.actor, v.org, pool.ProjectID(v.param("project")), pool.UserID(v.text("user")), v.text("lead") != "")
+	id := pool.ProjectID(v.param("project"))
+	err := s.service.SaveProjectMember(v.ctx, v.actor, v.org, id, pool.UserID(v.text("user")), v.text("lead") != "")
+	if domain.CodeOf(err) == domain.NotFound {
+		if _, gone := s.service.Project(v.ctx, v.actor, v.org, id); gone == nil {
+			err = domain.Fields{{Field: "user", Message: "Choose a person of the organisation."}}.Err()
+		}
+	}
 	return v.changed(err, nil, "people", "The person is in the project.")
 }
 

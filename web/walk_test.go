@@ -156,7 +156,7 @@ func TestEveryRoleGetsExactlyWhatTheTableSaysOnEveryRoute(t *testing.T) {
 			continue
 		}
 		for i, role := range roles {
-			if r.method == http.MethodPost {
+			if r.method == http.MethodPost && strings.Contains(r.path, ":job") {
 				b.job = "" // each role finds a job of its own as it was
 			}
 			path, form := b.walkPath(r.path, number), url.Values{}
