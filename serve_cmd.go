@@ -13,6 +13,8 @@ import (
 
 	"gpupool/domain"
 	"gpupool/domain/money"
+	"gpupool/nomad/embedded"
+	"gpupool/web"
 )
 
 func serveCommand() *cobra.Command {
@@ -60,7 +62,11 @@ func serve(ctx context.Context, cfg config, out io.Writer) error {
 		err = p.openNomad()
 	} else {
 		p.pace = demoPace
-		err = p.openEmbedded(nil)
+		var nodes []embedded.NodeSpec
+		if cfg.TestPool {
+			nodes = testNodes()
+		}
+		err = p.openEmbedded(nodes)
 	}
 	if err != nil {
 		return err
@@ -83,7 +89,14 @@ func (p *portal) start(ctx context.Context, cfg config, out io.Writer, l net.Lis
 	if err := p.clusterReady(ctx, cfg); err != nil {
 		return err
 	}
-	if err := p.openWeb(nil); err != nil {
+	var demo *web.DemoOptions
+	if cfg.TestPool {
+		if err := p.becomeTestPool(ctx); err != nil {
+			return err
+		}
+		demo = testPoolWeb()
+	}
+	if err := p.openWeb(demo); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "gpupool %s: http://%s\n", version, l.Addr())
