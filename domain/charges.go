@@ -7,35 +7,43 @@ import (
 	"gpupool/domain/rating"
 )
 
-// openUse folds what running attempts have used since it was last stored, up
-// to now: stored segments plus this is the live use. Meters that can't be
-// folded yet (no cover, no account) are left out; reconcile reports them.
-func openUse(tx Tx, t Terms, org pool.OrgID, window pool.Interval) ([]Segment, error) {
-	var meters []Meter
-	var attempts []Attempt
+// work is what runs now, read once for a page.
+type work struct {
+	attempts []Attempt // of all members, not ended
+	meters   []Meter   // open, of the member asked for or of all
+	covers   map[pool.AttemptID][]meter.CoverRow
+}
+
+// readWork reads it in three statements.
+func readWork(tx Tx, org pool.OrgID) (work, error) {
+	var w work
 	var err error
-	if org == "" {
-		if meters, err = tx.OpenMeters(); err == nil {
-			attempts, err = tx.LiveAttempts()
-		}
-	} else if meters, err = tx.OpenMetersOf(org); err == nil {
-		attempts, err = tx.LiveAttemptsOf(org)
+	if w.attempts, err = tx.LiveAttempts(); err != nil || len(w.attempts) == 0 {
+		return w, err
 	}
-	if err != nil || len(meters) == 0 {
-		return nil, err
+	if org == "" {
+		w.meters, err = tx.OpenMeters()
+	} else {
+		w.meters, err = tx.OpenMetersOf(org)
+	}
+	if err != nil || len(w.meters) == 0 {
+		return w, err
 	}
 	rows, err := tx.LiveCovers(org)
-	if err != nil {
-		return nil, err
-	}
-	covers := coversByAttempt(rows)
+	w.covers = coversByAttempt(rows)
+	return w, err
+}
+
+// use folds what running attempts have used since it was last stored, up to
+// now: stored segments plus this is the live use. Meters that can't be folded
+// yet (no cover, no account) are left out; reconcile reports them.
+func (w work) use(t Terms, window pool.Interval, now pool.Instant) []Segment {
 	by := map[pool.AttemptID]Attempt{}
-	for _, a := range attempts {
+	for _, a := range w.attempts {
 		by[a.ID] = a
 	}
-	now := tx.Now()
 	var out []Segment
-	for _, m := range meters {
+	for _, m := range w.meters {
 		a, ok := by[m.Attempt]
 		if !ok {
 			continue
@@ -44,14 +52,14 @@ func openUse(tx Tx, t Terms, org pool.OrgID, window pool.Interval) ([]Segment, e
 		if a.NoticeAt != 0 && a.StopReason == EndTakenBack {
 			seen = min(seen, a.NoticeAt) // free from the signal on
 		}
-		h := t.history(a, m, covers[m.Attempt], seen)
+		h := t.history(a, m, w.covers[m.Attempt], seen)
 		segments, err := meter.Fold(h, pool.Interval{Start: max(m.Until, window.Start), End: min(now, window.End)}, now, t.Zone)
 		if err != nil {
 			continue
 		}
 		out = append(out, segments...)
 	}
-	return out, nil
+	return out
 }
 
 func coversByAttempt(rows []CoverRow) map[pool.AttemptID][]meter.CoverRow {
@@ -106,16 +114,20 @@ func totalsOf(rows []UsageRow, live []Segment) []rating.Total {
 // included: provisional while the month is open. Parts are per project, person
 // and job.
 func MonthCharges(tx Tx, t Terms, org pool.OrgID, m pool.Month) ([]rating.Line, error) {
+	w, err := readWork(tx, org)
+	if err != nil {
+		return nil, err
+	}
+	return monthCharges(tx, t, org, m, w)
+}
+
+func monthCharges(tx Tx, t Terms, org pool.OrgID, m pool.Month, w work) ([]rating.Line, error) {
 	bounds := m.Bounds(t.Zone)
 	rows, err := tx.Usage(SegmentFilter{Org: org, From: bounds.Start, To: bounds.End}, UsageGroup{Project: true, User: true, Account: true, Job: true})
 	if err != nil {
 		return nil, err
 	}
-	live, err := openUse(tx, t, org, bounds)
-	if err != nil {
-		return nil, err
-	}
-	return rating.Rate(rating.Input{Period: bounds, Totals: totalsOf(rows, live), Plans: t.PlanWindows(org), Prices: t.Prices()})
+	return rating.Rate(rating.Input{Period: bounds, Totals: totalsOf(rows, w.use(t, bounds, tx.Now())), Plans: t.PlanWindows(org), Prices: t.Prices()})
 }
 
 // listValue is what use costs at list price, included or not: what a

@@ -96,7 +96,7 @@ func (s *Service) closeAccount(ctx context.Context, a Actor, acc BillingAccount,
 // billMonth makes and stores the regular invoice of an account for a month;
 // the zero Invoice when there is nothing to bill.
 func billMonth(tx Tx, a Actor, id pool.InvoiceID, acc BillingAccount, m pool.Month) (Invoice, error) {
-	t, err := LoadTerms(tx, acc.Org)
+	t, err := LoadTerms(tx)
 	if err != nil {
 		return Invoice{}, err
 	}

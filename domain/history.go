@@ -39,7 +39,7 @@ func (s *Service) ImportJobs(ctx context.Context, h *History) error {
 		if !st.Demo && !st.TestPool {
 			return Errf(Conflict, "Only a demo or test pool has an imported history.")
 		}
-		t, err := LoadTerms(tx, "")
+		t, err := LoadTerms(tx)
 		if err != nil {
 			return err
 		}
@@ -241,7 +241,7 @@ func (h *History) run(o replay.Outcome, a replay.Attempt, node int) Run {
 // two calls, as they were in that past.
 func (s *Service) ImportUse(ctx context.Context, h *History, upTo pool.Instant) error {
 	return s.store.Update(ctx, func(tx Tx) error {
-		t, err := LoadTerms(tx, "")
+		t, err := LoadTerms(tx)
 		if err != nil {
 			return err
 		}
@@ -308,7 +308,7 @@ func (h *History) history(t Terms, o replay.Outcome, a replay.Attempt, n int) me
 // the last ImportUse.
 func (s *Service) FinishImport(ctx context.Context, h *History) error {
 	return s.store.Update(ctx, func(tx Tx) error {
-		t, err := LoadTerms(tx, "")
+		t, err := LoadTerms(tx)
 		if err != nil {
 			return err
 		}

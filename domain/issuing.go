@@ -119,7 +119,7 @@ func (s *Service) IssueStarts(ctx context.Context) error {
 	var due []start
 	err := s.store.View(ctx, func(tx Tx) error {
 		due = nil
-		t, err := LoadTerms(tx, "")
+		t, err := LoadTerms(tx)
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (s *Service) IssueStarts(ctx context.Context) error {
 			if _, err := tx.InvoiceOf(d.account.ID, d.month, string(invoice.Start)); CodeOf(err) != NotFound {
 				return err
 			}
-			t, err := LoadTerms(tx, d.account.Org)
+			t, err := LoadTerms(tx)
 			if err != nil {
 				return err
 			}

@@ -43,7 +43,7 @@ func (s *Service) Job(ctx context.Context, a Actor, org pool.OrgID, id pool.JobI
 		if v.Segments, err = tx.Segments(SegmentFilter{Org: org, Job: id}); err != nil {
 			return err
 		}
-		names, err := tx.NamesOf([]pool.UserID{v.Job.User})
+		names, err := userNames(tx)
 		v.UserName = names[v.Job.User]
 		return err
 	})
@@ -68,11 +68,15 @@ func jobView(tx Tx, a Actor, org pool.OrgID, id pool.JobID) (JobView, error) {
 	if v.Attempts, err = tx.Attempts(id); err != nil {
 		return v, err
 	}
-	t, err := LoadTerms(tx, org)
+	t, err := LoadTerms(tx)
 	if err != nil {
 		return v, err
 	}
-	costs, err := jobCharges(tx, t, org, []pool.JobID{id})
+	w, err := readWork(tx, org)
+	if err != nil {
+		return v, err
+	}
+	costs, err := jobCharges(tx, t, w, []pool.JobID{id})
 	if err != nil {
 		return v, err
 	}
@@ -85,15 +89,12 @@ func jobView(tx Tx, a Actor, org pool.OrgID, id pool.JobID) (JobView, error) {
 
 // jobCharges is what jobs have used so far by class, cover and price row,
 // stored and live, at list price. Included hours are settled on the invoice.
-func jobCharges(tx Tx, t Terms, org pool.OrgID, ids []pool.JobID) (map[pool.JobID][]JobCharge, error) {
+func jobCharges(tx Tx, t Terms, w work, ids []pool.JobID) (map[pool.JobID][]JobCharge, error) {
 	stored, err := tx.JobUse(ids)
 	if err != nil {
 		return nil, err
 	}
-	live, err := openUse(tx, t, org, pool.Interval{End: pool.Never})
-	if err != nil {
-		return nil, err
-	}
+	live := w.use(t, pool.Interval{End: pool.Never}, tx.Now())
 	prices := map[pool.PriceRowID]rating.PriceRow{}
 	for _, p := range t.Prices() {
 		prices[p.ID] = p
@@ -153,30 +154,33 @@ func (s *Service) Jobs(ctx context.Context, a Actor, f JobFilter) (rows []JobRow
 		if more = len(jobs) > limit; more {
 			jobs = jobs[:limit]
 		}
-		rows, err = jobRows(tx, f.Org, jobs)
+		if len(jobs) == 0 {
+			rows = nil
+			return nil
+		}
+		t, err := LoadTerms(tx)
+		if err != nil {
+			return err
+		}
+		w, err := readWork(tx, f.Org)
+		if err != nil {
+			return err
+		}
+		rows, err = jobRows(tx, t, w, jobs)
 		return err
 	})
 	return rows, more, err
 }
 
-func jobRows(tx Tx, org pool.OrgID, jobs []Job) ([]JobRow, error) {
+func jobRows(tx Tx, t Terms, w work, jobs []Job) ([]JobRow, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
-	t, err := LoadTerms(tx, org)
+	costs, err := jobCharges(tx, t, w, idsOf(jobs))
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]pool.JobID, len(jobs))
-	users := make([]pool.UserID, len(jobs))
-	for i, j := range jobs {
-		ids[i], users[i] = j.ID, j.User
-	}
-	costs, err := jobCharges(tx, t, org, ids)
-	if err != nil {
-		return nil, err
-	}
-	names, err := tx.NamesOf(users)
+	names, err := userNames(tx)
 	if err != nil {
 		return nil, err
 	}

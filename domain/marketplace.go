@@ -41,7 +41,7 @@ type MarketPlan struct {
 func (s *Service) Marketplace(ctx context.Context, _ Actor) (Marketplace, error) {
 	var m Marketplace
 	err := s.store.View(ctx, func(tx Tx) error {
-		t, err := LoadTerms(tx, "")
+		t, err := LoadTerms(tx)
 		if err != nil {
 			return err
 		}

@@ -198,7 +198,7 @@ func meterDay(tx Tx, id pool.AttemptID, alloc pool.AllocID, listed pool.Instant)
 	if err != nil || m.Closed {
 		return err
 	}
-	terms, err := LoadTerms(tx, t.Org)
+	terms, err := LoadTerms(tx)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ type outcome struct {
 // advance moves an attempt on by what its runs say, inside a transaction that
 // has stored them. runs empty: it vanished.
 func advance(tx Tx, t Attempt, runs []Run, seen pool.Instant, tail []byte) error {
-	terms, err := LoadTerms(tx, t.Org)
+	terms, err := LoadTerms(tx)
 	if err != nil {
 		return err
 	}

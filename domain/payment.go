@@ -203,13 +203,7 @@ func (s *Service) Invoice(ctx context.Context, a Actor, org pool.OrgID, number s
 			return err
 		}
 		v.InvoiceRow = InvoiceRow{inv, shownState(v.States[len(v.States)-1].State, inv, tx.Now()), v.Balance.Paid}
-		var users []pool.UserID
-		for _, l := range v.Frozen.Document.Lines {
-			for _, p := range l.Parts {
-				users = append(users, p.User)
-			}
-		}
-		v.Users, err = tx.NamesOf(users)
+		v.Users, err = userNames(tx)
 		return err
 	})
 	return v, err
@@ -227,7 +221,7 @@ func (s *Service) Draft(ctx context.Context, a Actor, org pool.OrgID, id pool.Ac
 		if err != nil {
 			return err
 		}
-		t, err := LoadTerms(tx, org)
+		t, err := LoadTerms(tx)
 		if err != nil {
 			return err
 		}
@@ -240,11 +234,11 @@ func (s *Service) Draft(ctx context.Context, a Actor, org pool.OrgID, id pool.Ac
 		if err != nil {
 			return err
 		}
-		live, err := openUse(tx, t, org, m.Bounds(t.Zone))
+		w, err := readWork(tx, org)
 		if err != nil {
 			return err
 		}
-		b.totals = totalsOf(rows, live)
+		b.totals = totalsOf(rows, w.use(t, m.Bounds(t.Zone), tx.Now()))
 		lines, err := b.bill(t)
 		if err != nil {
 			return err
@@ -303,7 +297,7 @@ func verifyInvoice(tx Tx, acc BillingAccount, inv Invoice, previous string) erro
 	if d.Hash != inv.Hash || d.Total != inv.Total || d.Number != inv.Number {
 		return fmt.Errorf("invoice %s: its row and its document differ", inv.Number)
 	}
-	t, err := LoadTerms(tx, acc.Org)
+	t, err := LoadTerms(tx)
 	if err != nil {
 		return err
 	}

@@ -237,7 +237,7 @@ func (s *Service) PublishPlan(ctx context.Context, a Actor, id pool.PlanVersionI
 }
 
 func planWarnings(tx Tx, v PlanVersion) ([]Warning, error) {
-	t, err := LoadTerms(tx, "")
+	t, err := LoadTerms(tx)
 	if err != nil {
 		return nil, err
 	}

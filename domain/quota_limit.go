@@ -17,10 +17,11 @@ func (s *Service) QuotaOf(ctx context.Context, a Actor, org pool.OrgID) ([]Class
 	}
 	var out []ClassQuota
 	err := s.store.View(ctx, func(tx Tx) error {
-		t, err := LoadTerms(tx, org)
+		t, err := LoadTerms(tx)
 		if err != nil {
 			return err
 		}
+		t = t.Of(org)
 		out = t.Quota(org, tx.Now())
 		return nil
 	})
@@ -35,10 +36,11 @@ func (s *Service) SetLimit(ctx context.Context, a Actor, org pool.OrgID, class p
 	}
 	var l Limit
 	err := s.update(ctx, org, func(tx Tx) error {
-		t, err := LoadTerms(tx, org)
+		t, err := LoadTerms(tx)
 		if err != nil {
 			return err
 		}
+		t = t.Of(org)
 		if ok, err := known(second(tx.Class(class))); err != nil {
 			return err
 		} else if !ok {

@@ -54,18 +54,11 @@ func (s *Service) PoolNow(ctx context.Context) (PoolNow, error) {
 
 func poolNow(tx Tx) (PoolNow, error) {
 	p := PoolNow{Now: tx.Now()}
-	var err error
-	if p.Settings, err = tx.Settings(); err != nil {
-		return p, err
-	}
-	classes, err := tx.Classes()
+	t, err := LoadTerms(tx)
 	if err != nil {
 		return p, err
 	}
-	nodes, err := tx.Nodes()
-	if err != nil {
-		return p, err
-	}
+	p.Settings = t.Settings
 	attempts, err := tx.LiveAttempts()
 	if err != nil {
 		return p, err
@@ -74,20 +67,16 @@ func poolNow(tx Tx) (PoolNow, error) {
 	if err != nil {
 		return p, err
 	}
-	orgs, err := tx.Orgs()
-	if err != nil {
-		return p, err
-	}
-	p.Members = len(orgs)
+	p.Members = len(t.Orgs)
 	p.count(jobs)
 	held := heldByNode(attempts)
 	by := map[pool.ClassID]*ClassNow{}
-	p.Classes = make([]ClassNow, len(classes))
-	for i, c := range classes {
+	p.Classes = make([]ClassNow, len(t.Classes))
+	for i, c := range t.Classes {
 		p.Classes[i].Class = c
 		by[c.ID] = &p.Classes[i]
 	}
-	for _, n := range nodes {
+	for _, n := range t.Nodes {
 		c := by[n.Class]
 		if c == nil {
 			continue
@@ -232,14 +221,15 @@ func (s *Service) Dashboard(ctx context.Context, a Actor, org pool.OrgID) (Dashb
 	}
 	err := s.store.View(ctx, func(tx Tx) error {
 		d = Dashboard{Now: tx.Now()}
-		var err error
-		if d.Org, err = tx.Org(org); err != nil {
-			return err
-		}
-		t, err := LoadTerms(tx, org)
+		t, err := LoadTerms(tx)
 		if err != nil {
 			return err
 		}
+		i := slices.IndexFunc(t.Orgs, func(o Organisation) bool { return o.ID == org })
+		if i < 0 {
+			return Errf(NotFound, "There is no such page.")
+		}
+		d.Org = t.Orgs[i]
 		d.Settings = t.Settings
 		d.Month = pool.MonthOf(d.Now, t.Zone)
 		return d.fill(tx, t, a)
@@ -252,20 +242,16 @@ func (d *Dashboard) fill(tx Tx, t Terms, a Actor) error {
 	if sub, ok := t.Subscription(org, d.Now); ok {
 		v := t.Versions[sub.Version]
 		d.Subscription, d.Plan, d.Fee = &sub, &v, v.Fee
-		plans, err := tx.Plans()
-		if err != nil {
-			return err
-		}
-		for _, p := range plans {
-			if p.ID == v.Plan {
-				d.PlanName = p.Name
-			}
-		}
+		d.PlanName = t.PlanName(v.Plan)
 	}
 	if c, ok := t.Cap(org, d.Now); ok {
 		d.Cap = &c
 	}
-	lines, err := MonthCharges(tx, t, org, d.Month)
+	w, err := readWork(tx, org)
+	if err != nil {
+		return err
+	}
+	lines, err := monthCharges(tx, t, org, d.Month, w)
 	if err != nil {
 		return err
 	}
@@ -273,15 +259,12 @@ func (d *Dashboard) fill(tx Tx, t Terms, a Actor) error {
 	if d.Charges, err = rating.Charges(lines); err != nil {
 		return err
 	}
-	if d.Quotas, err = quotaNow(tx, t, org, lines); err != nil {
-		return err
-	}
-	attempts, err := tx.LiveAttemptsOf(org)
-	if err != nil {
-		return err
-	}
+	d.Quotas = quotaNow(t, org, lines, w.attempts, d.Now)
 	month := d.Month.Bounds(t.Zone)
-	for _, at := range attempts {
+	for _, at := range w.attempts {
+		if at.Org != org {
+			continue
+		}
 		for _, c := range pool.Covers {
 			if p, ok := t.At(at.Class, c, d.Now); ok {
 				d.PerHour += money.Charge(pool.GPUMillis(at.Split.Of(c)*pool.MillisPerHour), p.Price)
@@ -303,22 +286,8 @@ func (d *Dashboard) fill(tx Tx, t Terms, a Actor) error {
 	if err != nil {
 		return err
 	}
-	costs, err := jobCharges(tx, t, org, idsOf(jobs))
-	if err != nil {
-		return err
-	}
-	names, err := tx.NamesOf(usersOf(jobs))
-	if err != nil {
-		return err
-	}
-	for _, j := range jobs {
-		r := JobRow{Job: j, UserName: names[j.User]}
-		for _, c := range costs[j.ID] {
-			r.Charged += c.Cost
-		}
-		d.Recent = append(d.Recent, r)
-	}
-	d.Projects, err = tx.Projects(org)
+	d.Projects = t.ProjectsOf(org)
+	d.Recent, err = jobRows(tx, t, w, jobs)
 	return err
 }
 
@@ -330,43 +299,16 @@ func idsOf(jobs []Job) []pool.JobID {
 	return out
 }
 
-func usersOf(jobs []Job) []pool.UserID {
-	out := make([]pool.UserID, len(jobs))
-	for i, j := range jobs {
-		out[i] = j.User
-	}
-	return out
-}
-
 // quotaNow counts a member's quota. What is lent is its share of all loans and
 // spot of the class, by unused lendable quota.
-func quotaNow(tx Tx, t Terms, org pool.OrgID, lines []rating.Line) ([]QuotaNow, error) {
-	all, err := tx.LiveAttempts()
-	if err != nil {
-		return nil, err
-	}
-	everybody := t
-	if everybody.Subscriptions, err = tx.Subscriptions(""); err != nil {
-		return nil, err
-	}
-	if everybody.Limits, err = tx.Limits(""); err != nil {
-		return nil, err
-	}
-	nodes, err := tx.Nodes()
-	if err != nil {
-		return nil, err
-	}
-	classes, err := tx.Classes()
-	if err != nil {
-		return nil, err
-	}
+func quotaNow(t Terms, org pool.OrgID, lines []rating.Line, all []Attempt, now pool.Instant) []QuotaNow {
 	names := map[pool.ClassID]string{}
-	for _, c := range classes {
+	for _, c := range t.Classes {
 		names[c.ID] = c.Name
 	}
-	lent := lentNow(everybody, nodes, all, tx.Now())
+	lent := lentNow(t, t.Nodes, all, now)
 	var out []QuotaNow
-	for _, q := range t.Quota(org, tx.Now()) {
+	for _, q := range t.Quota(org, now) {
 		n := QuotaNow{ClassQuota: q, Name: names[q.Class], Lent: lent[lenderKey{org, q.Class}]}
 		for _, a := range all {
 			if a.Org == org && a.Class == q.Class {
@@ -382,7 +324,7 @@ func quotaNow(tx Tx, t Terms, org pool.OrgID, lines []rating.Line) ([]QuotaNow, 
 		}
 		out = append(out, n)
 	}
-	return out, nil
+	return out
 }
 
 // lentNow divides the loans and spot of each class among the lenders.
@@ -483,7 +425,7 @@ func (s *Service) Usage(ctx context.Context, a Actor, org pool.OrgID, m pool.Mon
 		return r, err
 	}
 	err := s.store.View(ctx, func(tx Tx) error {
-		t, err := LoadTerms(tx, org)
+		t, err := LoadTerms(tx)
 		if err != nil {
 			return err
 		}
@@ -504,18 +446,10 @@ func (s *Service) Usage(ctx context.Context, a Actor, org pool.OrgID, m pool.Mon
 			return err
 		}
 		r.addDays(days)
-		projects, err := tx.Projects(org)
-		if err != nil {
-			return err
-		}
-		for _, p := range projects {
+		for _, p := range t.ProjectsOf(org) {
 			r.Projects[p.ID] = p.Name
 		}
-		var users []pool.UserID
-		for _, l := range r.Lines {
-			users = append(users, l.User)
-		}
-		r.Users, err = tx.NamesOf(users)
+		r.Users, err = userNames(tx)
 		return err
 	})
 	return r, err

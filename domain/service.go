@@ -160,7 +160,11 @@ func (s *Service) BusinessNow(ctx context.Context) (pool.Instant, error) {
 // Settings of the pool.
 func (s *Service) Settings(ctx context.Context) (Settings, error) {
 	var st Settings
-	err := s.store.View(ctx, func(tx Tx) (err error) { st, err = tx.Settings(); return err })
+	err := s.store.View(ctx, func(tx Tx) error {
+		t, err := LoadTerms(tx)
+		st = t.Settings
+		return err
+	})
 	return st, err
 }
 

@@ -130,8 +130,14 @@ func checkPassword(f *Fields, field, password, email string) {
 func (s *Service) ActorFor(ctx context.Context, id pool.UserID, via Via, ip string) (Actor, User, error) {
 	var a Actor
 	var u User
-	err := s.store.View(ctx, func(tx Tx) (err error) {
-		a, u, err = loadActor(tx, id)
+	err := s.store.View(ctx, func(tx Tx) error {
+		v, err := tx.Memo("actor:"+string(id), func() (any, error) {
+			a, u, err := loadActor(tx, id)
+			return knownActor{a, u}, err
+		})
+		if err == nil {
+			a, u = v.(knownActor).actor, v.(knownActor).user
+		}
 		return err
 	})
 	a.Via, a.IP = via, ip
@@ -139,6 +145,11 @@ func (s *Service) ActorFor(ctx context.Context, id pool.UserID, via Via, ip stri
 		return Actor{Via: via, IP: ip}, User{}, err
 	}
 	return a, u, nil
+}
+
+type knownActor struct {
+	actor Actor
+	user  User
 }
 
 func loadActor(tx Tx, id pool.UserID) (Actor, User, error) {

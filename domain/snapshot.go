@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"slices"
 	"strings"
 
 	"gpupool/domain/money"
@@ -21,7 +22,7 @@ type view struct {
 func snapshot(tx Tx) (view, error) {
 	v := view{now: tx.Now()}
 	var err error
-	if v.terms, err = LoadTerms(tx, ""); err != nil {
+	if v.terms, err = LoadTerms(tx); err != nil {
 		return v, err
 	}
 	st := v.terms.Settings
@@ -38,19 +39,11 @@ func snapshot(tx Tx) (view, error) {
 	return v, nil
 }
 
-func (v *view) hardware(tx Tx) error {
-	classes, err := tx.Classes()
-	if err != nil {
-		return err
-	}
-	for _, c := range classes {
+func (v *view) hardware(Tx) error {
+	for _, c := range v.terms.Classes {
 		v.snap.Classes = append(v.snap.Classes, quota.Class{ID: c.ID, MinRun: minimumRun})
 	}
-	nodes, err := tx.Nodes()
-	if err != nil {
-		return err
-	}
-	for _, n := range nodes {
+	for _, n := range v.terms.Nodes {
 		if n.Class == "" {
 			continue
 		}
@@ -68,17 +61,13 @@ func (v *view) hardware(tx Tx) error {
 	return nil
 }
 
-func (v *view) members(tx Tx) error {
-	orgs, err := tx.Orgs()
-	if err != nil {
-		return err
-	}
-	for _, o := range orgs {
+func (v *view) members(Tx) error {
+	for _, o := range v.terms.Orgs {
 		q := quota.Org{ID: o.ID, Weight: 1, Paused: strings.Join(o.Pauses, ", ")}
 		sub, ok := v.terms.Subscription(o.ID, v.now)
 		q.NoSubscription = !ok
 		if ok && len(sub.Pauses) > 0 {
-			q.Paused = strings.Join(append(o.Pauses, sub.Pauses...), ", ")
+			q.Paused = strings.Join(slices.Concat(o.Pauses, sub.Pauses), ", ")
 		}
 		for _, c := range v.terms.Quota(o.ID, v.now) {
 			borrow, lend := c.Borrow, c.Lend
@@ -86,14 +75,10 @@ func (v *view) members(tx Tx) error {
 		}
 		v.snap.Orgs = append(v.snap.Orgs, q)
 	}
-	projects, err := tx.AllProjects()
-	if err != nil {
-		return err
-	}
-	for _, p := range projects {
+	for _, p := range v.terms.Projects {
 		pauses := p.Pauses
 		if p.Archived {
-			pauses = append(pauses, "archived")
+			pauses = slices.Concat(pauses, []string{"archived"})
 		}
 		v.snap.Projects = append(v.snap.Projects, quota.Project{ID: p.ID, Org: p.Org, Paused: strings.Join(pauses, ", "),
 			Sites: p.Sites, OwnNodesOnly: p.Nodes == "own", NoSharedNode: p.Nodes == "unshared"})
@@ -207,20 +192,13 @@ func (v *view) budgets(tx Tx) error {
 			limited[o.ID] = true
 		}
 	}
-	projects, err := tx.AllProjects()
-	if err != nil {
-		return err
-	}
 	budgeted := map[pool.ProjectID]Project{}
-	for _, p := range projects {
+	for _, p := range v.terms.Projects {
 		if p.Budget != nil {
 			budgeted[p.ID] = p
 		}
 	}
-	orders, err := tx.AllOrders()
-	if err != nil {
-		return err
-	}
+	orders := v.terms.Orders
 	if len(limited)+len(budgeted)+len(orders) == 0 {
 		return nil
 	}
@@ -228,11 +206,11 @@ func (v *view) budgets(tx Tx) error {
 	if err != nil {
 		return err
 	}
-	live, err := openUse(tx, v.terms, "", bounds)
+	w, err := readWork(tx, "")
 	if err != nil {
 		return err
 	}
-	m := spending{view: v, bounds: bounds, rows: rows, live: live}
+	m := spending{view: v, bounds: bounds, rows: rows, live: w.use(v.terms, bounds, v.now)}
 	if err := m.caps(limited); err != nil {
 		return err
 	}

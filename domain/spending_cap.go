@@ -28,10 +28,11 @@ func (s *Service) Cap(ctx context.Context, a Actor, org pool.OrgID) (CapView, er
 	}
 	var v CapView
 	err := s.store.View(ctx, func(tx Tx) error {
-		t, err := LoadTerms(tx, org)
+		t, err := LoadTerms(tx)
 		if err != nil {
 			return err
 		}
+		t = t.Of(org)
 		v = CapView{Cap: SpendingCap{Org: org, Mode: CapStop}}
 		if c, ok := t.Cap(org, tx.Now()); ok {
 			v.Cap = c
@@ -58,10 +59,11 @@ func (s *Service) SetCap(ctx context.Context, a Actor, org pool.OrgID, in CapInp
 	}
 	var c SpendingCap
 	err := s.update(ctx, org, func(tx Tx) error {
-		t, err := LoadTerms(tx, org)
+		t, err := LoadTerms(tx)
 		if err != nil {
 			return err
 		}
+		t = t.Of(org)
 		var f Fields
 		c = SpendingCap{Org: org, From: tx.Now(), Mode: in.Mode}
 		checkChoice(&f, "mode", in.Mode, CapStop, CapDowngrade, CapNotify)

@@ -56,6 +56,11 @@ type SettingsTx interface {
 	// TakeLease makes holder the one engine until the wall instant; false:
 	// another one holds it.
 	TakeLease(name, holder string, until pool.Instant) (bool, error)
+	// Memo is load, or what an earlier View loaded under the key while nothing
+	// that changes seldom has changed: settings, people, members, projects,
+	// catalogue, prices, subscriptions, limits, caps, sites, nodes,
+	// contributions, purchase orders. The value is shared: never change it.
+	Memo(key string, load func() (any, error)) (any, error)
 	// Flag and SetFlag keep small named values, e.g. the hash of the operator code.
 	Flag(name string) (string, error) // empty when not set
 	SetFlag(name, value string) error // empty removes it

@@ -110,9 +110,10 @@ func planSubscription(tx Tx, org pool.OrgID, in SubscribeInput) (planned, error)
 	if _, err := tx.Org(org); err != nil {
 		return c, err
 	}
-	if c.terms, err = LoadTerms(tx, org); err != nil {
+	if c.terms, err = LoadTerms(tx); err != nil {
 		return c, err
 	}
+	c.terms = c.terms.Of(org)
 	now := tx.Now()
 	c.period = pool.MonthOf(now, c.terms.Zone).Bounds(c.terms.Zone)
 	views, err := planViews(tx)
@@ -353,10 +354,11 @@ func (s *Service) endSubscription(ctx context.Context, a Actor, org pool.OrgID, 
 	}
 	var now Subscription
 	err := s.update(ctx, org, func(tx Tx) error {
-		t, err := LoadTerms(tx, org)
+		t, err := LoadTerms(tx)
 		if err != nil {
 			return err
 		}
+		t = t.Of(org)
 		sub, ok := t.Subscription(org, tx.Now())
 		if !ok {
 			return Errf(Conflict, "The organisation has no subscription.")

@@ -9,58 +9,126 @@ import (
 	"gpupool/domain/rating"
 )
 
-// Terms is everything dated that decides money and quota, loaded once in a
-// transaction for one organisation or, with "", for all.
+// Terms is everything that is dated or changes seldom and decides money and
+// quota, of all members. It is shared between readers: never change it.
 type Terms struct {
 	Settings      Settings
 	Zone          *time.Location
 	Lists         []PriceList // published, by From
 	Versions      map[pool.PlanVersionID]PlanVersion
+	Plans         []Plan
 	Subscriptions []Subscription // by Start
 	Limits        []Limit
 	Caps          []SpendingCap
 	Contributions []Contribution
 	Assigned      []AccountOfProject
+	Classes       []GPUClass
+	Nodes         []Node
+	Orgs          []Organisation
+	Projects      []Project
+	Orders        []PurchaseOrder
+	rows          []rating.PriceRow
 }
 
-// LoadTerms reads them.
-func LoadTerms(tx Tx, org pool.OrgID) (Terms, error) {
+// LoadTerms reads them, or takes what was read before.
+func LoadTerms(tx Tx) (Terms, error) {
+	v, err := tx.Memo("terms", func() (any, error) { return readTerms(tx) })
+	if err != nil {
+		return Terms{}, err
+	}
+	return v.(Terms), nil
+}
+
+func readTerms(tx Tx) (Terms, error) {
 	t := Terms{Versions: map[pool.PlanVersionID]PlanVersion{}}
-	var err error
-	if t.Settings, err = tx.Settings(); err != nil {
-		return t, err
+	var lists []PriceList
+	var versions []PlanVersion
+	for _, read := range []func() error{
+		func() (err error) { t.Settings, err = tx.Settings(); return err },
+		func() (err error) { lists, err = tx.PriceLists(); return err },
+		func() (err error) { versions, err = tx.PlanVersions(); return err },
+		func() (err error) { t.Plans, err = tx.Plans(); return err },
+		func() (err error) { t.Subscriptions, err = tx.Subscriptions(""); return err },
+		func() (err error) { t.Limits, err = tx.Limits(""); return err },
+		func() (err error) { t.Caps, err = tx.Caps(""); return err },
+		func() (err error) { t.Contributions, err = tx.Contributions(); return err },
+		func() (err error) { t.Assigned, err = tx.ProjectAccounts(""); return err },
+		func() (err error) { t.Classes, err = tx.Classes(); return err },
+		func() (err error) { t.Nodes, err = tx.Nodes(); return err },
+		func() (err error) { t.Orgs, err = tx.Orgs(); return err },
+		func() (err error) { t.Projects, err = tx.AllProjects(); return err },
+		func() (err error) { t.Orders, err = tx.AllOrders(); return err },
+	} {
+		if err := read(); err != nil {
+			return t, err
+		}
 	}
 	t.Zone = t.Settings.Location()
-	lists, err := tx.PriceLists()
-	if err != nil {
-		return t, err
-	}
 	for _, l := range lists {
 		if l.PublishedAt != 0 {
 			t.Lists = append(t.Lists, l)
 		}
 	}
-	versions, err := tx.PlanVersions()
-	if err != nil {
-		return t, err
-	}
 	for _, v := range versions {
 		t.Versions[v.ID] = v
 	}
-	if t.Subscriptions, err = tx.Subscriptions(org); err != nil {
-		return t, err
+	t.rows = t.priceRows()
+	return t, nil
+}
+
+// Of keeps only what is of one organisation among what is a member's own.
+func (t Terms) Of(org pool.OrgID) Terms {
+	t.Subscriptions = only(t.Subscriptions, func(s Subscription) bool { return s.Org == org })
+	t.Limits = only(t.Limits, func(l Limit) bool { return l.Org == org })
+	t.Caps = only(t.Caps, func(c SpendingCap) bool { return c.Org == org })
+	return t
+}
+
+func only[T any](in []T, keep func(T) bool) []T {
+	var out []T
+	for _, x := range in {
+		if keep(x) {
+			out = append(out, x)
+		}
 	}
-	if t.Limits, err = tx.Limits(org); err != nil {
-		return t, err
+	return out
+}
+
+// ProjectsOf an organisation, by name.
+func (t Terms) ProjectsOf(org pool.OrgID) []Project {
+	var out []Project
+	for _, p := range t.Projects {
+		if p.Org == org {
+			out = append(out, p)
+		}
 	}
-	if t.Caps, err = tx.Caps(org); err != nil {
-		return t, err
+	return out
+}
+
+// PlanName of a plan, "" when there is none.
+func (t Terms) PlanName(id pool.PlanID) string {
+	for _, p := range t.Plans {
+		if p.ID == id {
+			return p.Name
+		}
 	}
-	if t.Contributions, err = tx.Contributions(); err != nil {
-		return t, err
+	return ""
+}
+
+// userNames of everybody, by id.
+func userNames(tx Tx) (map[pool.UserID]string, error) {
+	v, err := tx.Memo("names", func() (any, error) {
+		all, err := tx.Users()
+		names := make(map[pool.UserID]string, len(all))
+		for _, u := range all {
+			names[u.ID] = u.Name
+		}
+		return names, err
+	})
+	if err != nil {
+		return nil, err
 	}
-	t.Assigned, err = tx.ProjectAccounts("")
-	return t, err
+	return v.(map[pool.UserID]string), nil
 }
 
 // validity of list i: from its From to the next list's.
@@ -73,7 +141,9 @@ func (t Terms) validity(i int) pool.Interval {
 }
 
 // Prices are the rows of all published lists with when they apply.
-func (t Terms) Prices() []rating.PriceRow {
+func (t Terms) Prices() []rating.PriceRow { return t.rows }
+
+func (t Terms) priceRows() []rating.PriceRow {
 	var out []rating.PriceRow
 	for i, l := range t.Lists {
 		for _, r := range l.Rows {

@@ -36,6 +36,7 @@ type Store struct {
 	wall        func() pool.Instant
 	business    func(pool.Instant) pool.Instant
 	postgres    bool
+	memo        memo
 }
 
 var _ domain.Store = (*Store)(nil)
@@ -107,7 +108,7 @@ func (s *Store) View(ctx context.Context, fn func(tx domain.Tx) error) error {
 	if s.postgres {
 		opts = &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
 	}
-	_, err := s.once(ctx, s.read, opts, fn)
+	_, err := s.once(ctx, s.read, opts, false, fn)
 	return err
 }
 
@@ -122,7 +123,7 @@ func (s *Store) Update(ctx context.Context, fn func(tx domain.Tx) error) error {
 		opts = &sql.TxOptions{Isolation: sql.LevelSerializable}
 	}
 	for n := 1; ; n++ {
-		again, err := s.once(ctx, s.write, opts, fn)
+		again, err := s.once(ctx, s.write, opts, true, fn)
 		if !again {
 			return err
 		}
@@ -143,7 +144,7 @@ func (s *Store) Update(ctx context.Context, fn func(tx domain.Tx) error) error {
 // once runs fn in one transaction; again says that the database asked to
 // repeat it. The clocks are read once the transaction is open, so that on
 // SQLite, where writers queue, the order of times is the order of commits.
-func (s *Store) once(ctx context.Context, db *sql.DB, opts *sql.TxOptions, fn func(tx domain.Tx) error) (again bool, err error) {
+func (s *Store) once(ctx context.Context, db *sql.DB, opts *sql.TxOptions, writes bool, fn func(tx domain.Tx) error) (again bool, err error) {
 	sqlTx, err := db.BeginTx(ctx, opts)
 	if err != nil {
 		return retryable(err), fail(err)
@@ -152,9 +153,13 @@ func (s *Store) once(ctx context.Context, db *sql.DB, opts *sql.TxOptions, fn fu
 	c := &conn{tx: sqlTx, count: counterOf(ctx)}
 	g := s.base.Session(&gorm.Session{NewDB: true, Context: ctx})
 	g.Statement.ConnPool = c
-	t := &tx{db: g, conn: c, wall: s.wall()}
+	t := &tx{db: g, conn: c, wall: s.wall(), writes: writes, memo: &s.memo}
 	t.now = s.business(t.wall)
-	if err := fn(t); err != nil {
+	err = fn(t)
+	if err == nil {
+		err = t.commitTerms()
+	}
+	if err != nil {
 		return c.retry || retryable(err), err
 	}
 	if c.failed != nil { // fn swallowed it; PostgreSQL would turn COMMIT into ROLLBACK

@@ -17,6 +17,10 @@ type tx struct {
 	db        *gorm.DB // a new session: every use starts an empty statement
 	conn      *conn
 	now, wall pool.Instant
+	writes    bool
+	memo      *memo
+	terms     int64 // the terms version, once it was read
+	touched   bool  // a settled table was written
 }
 
 func (t *tx) Now() pool.Instant  { return t.now }
@@ -89,12 +93,14 @@ func insert[R row](t *tx, r R) error {
 
 // insertNew adds one row unless a unique key has it already, and tells which.
 func insertNew[R row](t *tx, r R) (bool, error) {
+	t.touch(r.TableName())
 	res := t.db.Clauses(clause.OnConflict{DoNothing: true}).Create(&r)
 	return res.RowsAffected == 1, fail(res.Error)
 }
 
 // put inserts a row or replaces the columns named of the one with its key.
 func put[R row](t *tx, r R, key, columns []string) error {
+	t.touch(r.TableName())
 	cols := make([]clause.Column, len(key))
 	for i, k := range key {
 		cols[i] = clause.Column{Name: k}
@@ -105,6 +111,7 @@ func put[R row](t *tx, r R, key, columns []string) error {
 // change sets the columns named, zero values too, of the rows that where
 // selects; NotFound when it selects none.
 func change[R row](t *tx, r R, columns []string, where string, args ...any) error {
+	t.touch(r.TableName())
 	res := t.db.Model(new(R)).Select(columns).Where(where, args...).Updates(&r)
 	if res.Error == nil && res.RowsAffected == 0 {
 		return notFound(r)
@@ -114,6 +121,7 @@ func change[R row](t *tx, r R, columns []string, where string, args ...any) erro
 
 // drop deletes the rows that where selects and tells how many there were.
 func drop[R row](t *tx, where string, args ...any) (int64, error) {
+	t.touch((*new(R)).TableName())
 	res := t.db.Where(where, args...).Delete(new(R))
 	return res.RowsAffected, fail(res.Error)
 }

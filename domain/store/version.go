@@ -8,6 +8,7 @@ import (
 type poolRow struct {
 	ID      int64 `gorm:"column:id;primaryKey;autoIncrement:false"`
 	Version int64 `gorm:"column:version"`
+	Terms   int64 `gorm:"column:terms_version"`
 }
 
 func (poolRow) TableName() string { return "pool" }

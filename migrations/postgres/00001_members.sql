@@ -33,10 +33,11 @@ CREATE TABLE settings (
 
 -- The version that an admission is compared with.
 CREATE TABLE pool (
-    id      BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
-    version BIGINT NOT NULL
+    id            BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
+    version       BIGINT NOT NULL,
+    terms_version BIGINT NOT NULL -- of everything that changes seldom: see store.settled
 );
-INSERT INTO pool (id, version) VALUES (1, 1);
+INSERT INTO pool (id, version, terms_version) VALUES (1, 1, 1);
 
 CREATE TABLE business_clock (
     id       BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
