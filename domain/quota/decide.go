@@ -168,7 +168,7 @@ func (e *engine) window(j *job, c int32) pool.Instant {
 			continue
 		}
 		stays := j.tier == pool.Guaranteed || j.fixed
-		if w.Closed.Contains(e.now) || stays && w.Closed.Overlaps(pool.Interval{Start: e.now, End: e.endOf(j)}) {
+		if w.Closed.Contains(e.now) || stays && w.Closed.Overlaps(pool.Interval{Start: e.now, End: e.boundOf(j)}) {
 			until = max(until, w.Closed.End)
 		}
 	}

@@ -88,7 +88,7 @@ func (e *engine) suits(j *job, n *node) bool {
 	if j.mask != 0 && !e.masks[j.mask].allows(n) {
 		return false
 	}
-	if n.maintenance.Start > e.now && e.endOf(j) > n.maintenance.Start {
+	if n.maintenance.Start > e.now && e.boundOf(j) > n.maintenance.Start {
 		return false
 	}
 	return e.trusts(j, n)

@@ -3,6 +3,7 @@ package quota
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"gpupool/domain/pool"
 )
@@ -19,6 +20,7 @@ type job struct {
 	priority  int
 	submitted pool.Instant
 	maxRun    pool.Instant // milliseconds; 0 = none
+	longest   pool.Instant // maxRun rounded up to runStep
 	mask      int32
 	bucket    int32 // -1 when it doesn't compete
 	position  int32
@@ -51,17 +53,36 @@ type shape struct {
 	n, g          int
 	tier          pool.Tier
 	priority      int
-	maxRun        pool.Instant
+	longest       pool.Instant
 	fixed         bool
 	class         int32
 	more          string // further classes and charges
 }
 
-func (e *engine) endOf(j *job) pool.Instant {
-	if j.maxRun <= 0 || e.now > pool.Never-j.maxRun {
+// runStep is what maximum run times are rounded up to where jobs are compared,
+// so that those of about the same length share a bucket. Whatever a job is
+// admitted for is right for its own, shorter limit: its end, and with it what
+// is committed for it, stays exact.
+const runStep = pool.Instant(15 * time.Minute / time.Millisecond)
+
+func roundUp(run pool.Instant) pool.Instant {
+	if run <= 0 || run > pool.Never-runStep {
+		return run
+	}
+	return (run + runStep - 1) / runStep * runStep
+}
+
+// endOf is when a job that starts now is stopped at the latest.
+func (e *engine) endOf(j *job) pool.Instant { return e.after(j.maxRun) }
+
+// boundOf is the same for its bucket: never before endOf.
+func (e *engine) boundOf(j *job) pool.Instant { return e.after(j.longest) }
+
+func (e *engine) after(run pool.Instant) pool.Instant {
+	if run <= 0 || e.now > pool.Never-run {
 		return pool.Never
 	}
-	return e.now + j.maxRun
+	return e.now + run
 }
 
 func (e *engine) charges(j *job) []Charge { return e.in.Pending[j.source].Charges }
@@ -157,7 +178,7 @@ func (e *engine) readJob(i int32) job {
 	j := job{source: i, org: e.orgAt[p.Org], account: e.account(p.Org, p.Project, p.ID), tier: p.Tier, priority: p.Priority,
 		submitted: p.Submitted, maxRun: pool.Instant(p.MaxRun.Milliseconds()), fixed: p.Fixed, bucket: -1}
 	j.n, j.g = e.count(p.Nodes, "nodes", p.ID), e.count(p.GPUs, "GPUs", p.ID)
-	j.units = j.n * j.g
+	j.units, j.longest = j.n*j.g, roundUp(j.maxRun)
 	j.mask = e.narrow(e.projects[j.account].mask, p.DataSite)
 	j.classes = make([]int32, 0, len(p.Classes))
 	for _, id := range p.Classes {
@@ -270,7 +291,7 @@ func (e *engine) siteReason(j *job, c int32) pool.Reason {
 }
 
 func (e *engine) bucketOf(j *job, shapes map[shape]int32, lanes map[[2]int32]int32) int32 {
-	k := shape{account: j.account, mask: j.mask, n: j.n, g: j.g, tier: j.tier, priority: j.priority, maxRun: j.maxRun, fixed: j.fixed, class: j.classes[0]}
+	k := shape{account: j.account, mask: j.mask, n: j.n, g: j.g, tier: j.tier, priority: j.priority, longest: j.longest, fixed: j.fixed, class: j.classes[0]}
 	if p := &e.in.Pending[j.source]; len(j.classes) > 1 || len(p.Charges) > 0 {
 		var t strings.Builder
 		for _, c := range j.classes[1:] {

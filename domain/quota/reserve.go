@@ -212,7 +212,8 @@ func (e *engine) backfills(j *job, c int32, n *node) bool {
 	if !v.set || v.job == e.id(j) {
 		return true
 	}
-	if r := e.runOf(j, c, nil, true); !e.lasts(&r, v) {
+	r := e.runOf(j, c, nil, true)
+	if r.end = e.boundOf(j); !e.lasts(&r, v) {
 		return true
 	}
 	if j.org == v.org && j.tier != pool.Spot && (!v.guaranteed || j.tier == pool.Guaranteed) && v.slack < j.units {

@@ -126,7 +126,7 @@ type Job struct {
 	Tier      pool.Tier
 	Priority  int           // larger is more important inside its organisation
 	Submitted pool.Instant  // age: the first submit, kept over attempts
-	MaxRun    time.Duration // declared limit of the next attempt; 0 = none
+	MaxRun    time.Duration // declared limit of the next attempt; 0 = none. Compared in steps of 15 minutes, rounded up
 	NotBefore pool.Instant  // 0 = at once
 	DependsOn []pool.JobID  // unfinished jobs only
 	DataSite  pool.SiteID   // where its volumes are; empty = anywhere

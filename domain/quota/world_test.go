@@ -130,7 +130,7 @@ func (w *world) submit() {
 	j := Job{ID: pool.JobID(fmt.Sprintf("job-%03d", w.next)), Org: o, Submitted: w.now, Nodes: 1,
 		GPUs: rapid.SampledFrom([]int{1, 1, 2, 2, 4, 8}).Draw(t, "gpus"), Priority: rapid.IntRange(0, 2).Draw(t, "priority"),
 		Tier:   rapid.SampledFrom([]pool.Tier{pool.Guaranteed, pool.Burst, pool.Burst, pool.Burst, pool.Spot}).Draw(t, "tier"),
-		MaxRun: time.Duration(rapid.SampledFrom([]int{0, 30, 60, 600}).Draw(t, "max run")) * time.Minute,
+		MaxRun: time.Duration(rapid.SampledFrom([]int{0, 20, 30, 60, 600}).Draw(t, "max run")) * time.Minute,
 		Fixed:  rapid.IntRange(0, 9).Draw(t, "fixed") == 0}
 	if rapid.IntRange(0, 4).Draw(t, "gang") == 0 {
 		j.Nodes, j.GPUs = 2, rapid.IntRange(1, 4).Draw(t, "each")
