@@ -12,8 +12,10 @@ import (
 
 func main() {
 	if err := rootCommand().ExecuteContext(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "gpupool:", err)
-		os.Exit(1)
+		if text := err.Error(); text != "" {
+			fmt.Fprintln(os.Stderr, "gpupool:", text)
+		}
+		os.Exit(exitCode(err))
 	}
 }
 
@@ -31,7 +33,7 @@ func rootCommand() *cobra.Command {
 	root.Flags().BoolVar(&f.fresh, "fresh", false, "start the demo over: delete its databases (only in a folder with its marker)")
 	root.Flags().BoolVar(&f.public, "demo-public", false, "let the demo listen on an address that others can reach")
 	root.Flags().Uint64Var(&f.seed, "seed", 1, "draw another crowd for the demo's history")
-	root.AddCommand(serveCommand(), replayCommand(), versionCommand())
+	root.AddCommand(serveCommand(), demoCommand(), closeCommand(), verifyCommand(), replayCommand(), casesCommand(), jobCommand(), usageCommand(), invoiceCommand(), versionCommand())
 	return root
 }
 

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// job is a job as the API has it, as far as commands need it.
+type job struct {
+	ID, Name, Tier, State string
+	Nodes                 int
+	GPUs                  int `json:"gpus_per_node"`
+	Classes               []string
+	Tries                 int
+	Charged               amount
+	UpTo                  amount     `json:"up_to"`
+	SubmittedAt           time.Time  `json:"submitted_at"`
+	StartsBy              *time.Time `json:"starts_by"`
+	EndedAt               *time.Time `json:"ended_at"`
+	Reasons               []struct{ Message, Lifts string }
+	End                   *struct {
+		Reason, Message string
+		ExitCode        *int `json:"exit_code"`
+	}
+	Attempts []struct {
+		Number    int
+		Class     string
+		State     string
+		StartedAt *time.Time `json:"started_at"`
+		EndedAt   *time.Time `json:"ended_at"`
+		Placement []struct {
+			Node string
+			GPUs int
+		}
+		End *struct{ Message string }
+	}
+}
+
+func (j job) ended() bool { return j.State == "ended" }
+
+// state is the state in a word or two.
+func (j job) state() string {
+	if j.End != nil {
+		return oneLine(j.End.Message)
+	}
+	return j.State
+}
+
+// line says how the job stands.
+func (j job) line() string {
+	s := fmt.Sprintf("%s %s: %s", j.ID, oneLine(j.Name), j.state())
+	if j.State == "waiting" {
+		s += ", " + starts(false, j.StartsBy)
+		if len(j.Reasons) > 0 {
+			s += ". " + oneLine(j.Reasons[0].Message)
+		}
+	}
+	return s
+}
+
+// exit is the code with which a command that waited for the job ends.
+func (j job) exit() error {
+	code := 125
+	switch j.End.Reason {
+	case "finished":
+		return nil
+	case "exit_code":
+		if c := j.End.ExitCode; c != nil && *c > 0 && *c < 256 {
+			code = *c
+		}
+	case "time_limit":
+		code = 124
+	case "gpu_memory", "memory":
+		code = 137
+	case "stopped", "cancelled":
+		code = 130
+	}
+	return &exitError{code, ""}
+}
+
+func jobPath(org, id string) string { return org + "/jobs/" + url.PathEscape(id) }
+
+func jobShowCommand(r *remote) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show JOB",
+		Short: "Show a job: state, reasons, tries, cost",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, org, err := r.start(cmd)
+			if err != nil {
+				return err
+			}
+			var j job
+			raw, err := a.get(cmd.Context(), jobPath(org, args[0]), nil, &j)
+			if err != nil {
+				return err
+			}
+			if !r.json {
+				raw = []byte(j.page())
+			}
+			_, err = cmd.OutOrStdout().Write(raw)
+			return err
+		},
+	}
+}
+
+// page is a job in some lines.
+func (j job) page() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n  %d x %d GPUs of %s, %s\n  charged %s of at most %s\n  submitted %s\n", j.line(), j.Nodes, j.GPUs, strings.Join(j.Classes, " or "), tierName(j.Tier),
+		j.Charged, j.UpTo, localTime(&j.SubmittedAt))
+	for _, r := range j.Reasons {
+		fmt.Fprintf(&b, "  waits: %s It starts when %s.\n", oneLine(r.Message), r.Lifts)
+	}
+	for _, t := range j.Attempts {
+		fmt.Fprintf(&b, "  try %d: %s", t.Number, t.State)
+		for _, p := range t.Placement {
+			fmt.Fprintf(&b, ", %d on %s", p.GPUs, p.Node)
+		}
+		if t.StartedAt != nil {
+			fmt.Fprintf(&b, ", started %s", localTime(t.StartedAt))
+		}
+		if t.End != nil {
+			fmt.Fprintf(&b, ", ended %s: %s", localTime(t.EndedAt), oneLine(t.End.Message))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func jobStopCommand(r *remote) *cobra.Command {
+	return &cobra.Command{
+		Use:   "stop JOB",
+		Short: "Stop a job; what ran is charged, what waits ends at once",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, org, err := r.start(cmd)
+			if err != nil {
+				return err
+			}
+			var j job
+			raw, err := a.call(cmd.Context(), http.MethodPost, jobPath(org, args[0])+"/stop", nil, nil, &j, nil)
+			if err != nil {
+				return err
+			}
+			if !r.json {
+				raw = []byte(j.line() + "\n")
+			}
+			_, err = cmd.OutOrStdout().Write(raw)
+			return err
+		},
+	}
+}
+
+func jobLogsCommand(r *remote) *cobra.Command {
+	var wait, stderr bool
+	var offset int64
+	c := &cobra.Command{
+		Use:   "logs JOB",
+		Short: "Print the log of a job's newest try",
+		Long:  "Print the log of a job's newest try. With --wait it goes on to the job's end and ends with its exit code, as `job run --wait` does.\n\n" + exitHelp,
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, org, err := r.start(cmd)
+			if err != nil {
+				return err
+			}
+			if wait {
+				return follow(cmd, a, org, args[0])
+			}
+			l := tail{api: a, path: jobPath(org, args[0]), stream: "stdout", out: cmd.OutOrStdout(), offset: offset}
+			if stderr {
+				l.stream = "stderr"
+			}
+			return l.rest(cmd.Context())
+		},
+	}
+	c.Flags().BoolVar(&wait, "wait", false, "follow standard output to the job's end, with its exit code")
+	c.Flags().BoolVar(&stderr, "stderr", false, "standard error instead of standard output")
+	c.Flags().Int64Var(&offset, "offset", 0, "first byte")
+	return c
+}
+
+// tail reads a log from where it is.
+type tail struct {
+	api    *api
+	path   string // of the job
+	stream string
+	out    io.Writer
+	offset int64
+}
+
+// rest prints what there is, part by part.
+func (t *tail) rest(ctx context.Context) error {
+	for {
+		n, err := t.read(ctx, false)
+		if err != nil || n == 0 {
+			return err
+		}
+	}
+}
+
+// read prints one part, or with follow what comes until the try has ended.
+func (t *tail) read(ctx context.Context, follow bool) (int64, error) {
+	q := url.Values{"stream": {t.stream}, "offset": {fmt.Sprint(t.offset)}}
+	if follow {
+		q.Set("follow", "true")
+	}
+	res, err := t.api.open(ctx, http.MethodGet, t.path+"/log", q, nil, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	n, err := io.Copy(t.out, res.Body)
+	t.offset += n
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return n, err
+}
+
+// lookEvery is how often a job that does not run is asked after.
+const lookEvery = time.Second
+
+// follow prints a job's log to its end, over all its tries, and ends as the job did. Portals that restart meanwhile
+// are waited for.
+func follow(cmd *cobra.Command, a *api, org, id string) error {
+	ctx := cmd.Context()
+	t := tail{api: a, path: jobPath(org, id), stream: "stdout", out: cmd.OutOrStdout()}
+	said, try := "", 0
+	for {
+		var j job
+		_, err := a.get(ctx, t.path, nil, &j)
+		if err == nil {
+			if j.Tries != try { // the log is of the newest try
+				t.offset, try = 0, j.Tries
+			}
+			if line := j.line(); line != said && !j.ended() {
+				fmt.Fprintln(cmd.ErrOrStderr(), line)
+				said = line
+			}
+			_, err = t.read(ctx, !j.ended())
+			if err == nil && j.ended() {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s; charged %s\n", j.line(), j.Charged)
+				return j.exit()
+			}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var e *exitError
+		if errors.As(err, &e) && e.code != exitUnavailable && e.code != exitRefused {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lookEvery):
+		}
+	}
+}
