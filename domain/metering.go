@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"gpupool/domain/meter"
 	"gpupool/domain/pool"
@@ -36,22 +37,29 @@ func meterRun(tx Tx, terms Terms, t Attempt, r Run, offset int, seen pool.Instan
 	var obs []meter.Observation
 	for _, o := range all {
 		if o.Alloc == r.Alloc {
-			obs = append(obs, o.observed())
+			m := o.observed()
+			// Cover begins with the admission; a cluster whose clock is behind
+			// ours can't have begun before it.
+			m.Created = max(m.Created, t.AdmittedAt)
+			obs = append(obs, m)
 		}
 	}
 	sight := meter.Sighting{LastSeen: seen, Vanished: vanished}
-	if t.StopReason == EndTakenBack {
-		sight.Notice = t.NoticeAt
+	if t.StopReason == EndTakenBack && (vanished || r.Status.Terminal()) {
+		sight.Notice = t.NoticeAt // while it runs on, the notice may still be withdrawn
 	}
 	held, err := meter.Hold(obs, sight, terms.Settings.SetupGrace)
-	if err != nil || held.Start == pool.Never || held.Open() && held.Start > seen {
-		return held, err // it holds nothing yet, or its set-up is still free
+	if err != nil || held.Start == pool.Never {
+		return held, err
 	}
-	held = withinPromise(held, t)
+	if held.Open() && held.Start > held.Seen {
+		return held, nil // set-up is still free: nothing is charged yet
+	}
 	m, err := ensureMeter(tx, terms, t, r, offset, held, seen)
 	if err != nil || m.Closed {
 		return held, err
 	}
+	held = withinPromise(held, m.From, t)
 	if held.Open() {
 		return held, nil // MeterDays stores what is complete
 	}
@@ -61,11 +69,11 @@ func meterRun(tx Tx, terms Terms, t Attempt, r Run, offset int, seen pool.Instan
 
 // withinPromise ends charged use at the declared maximum: the "up to" shown
 // at submit is kept even when a node is slow to stop.
-func withinPromise(h meter.Held, t Attempt) meter.Held {
+func withinPromise(h meter.Held, from pool.Instant, t Attempt) meter.Held {
 	if t.MaxEnd == pool.Never {
 		return h
 	}
-	latest := h.Start.Add(t.MaxEnd.Sub(t.AdmittedAt))
+	latest := min(h.Start, from).Add(t.MaxEnd.Sub(t.AdmittedAt))
 	if !h.Open() {
 		h.End = min(h.End, latest)
 	}
@@ -73,8 +81,8 @@ func withinPromise(h meter.Held, t Attempt) meter.Held {
 	return h
 }
 
-// ensureMeter inserts the meter of an allocation, or stores the use before
-// its start when an earlier one became known.
+// ensureMeter inserts the meter of an allocation. When an earlier start became
+// known it stores the use from there to where the meter began.
 func ensureMeter(tx Tx, terms Terms, t Attempt, r Run, offset int, held meter.Held, now pool.Instant) (Meter, error) {
 	m, err := tx.Meter(r.Alloc)
 	if CodeOf(err) == NotFound {
@@ -82,23 +90,24 @@ func ensureMeter(tx Tx, terms Terms, t Attempt, r Run, offset int, held meter.He
 			Devices: r.Devices, From: held.Start, Until: held.Start, End: pool.Never, Quality: meter.Exact}
 		return m, tx.InsertMeter(m)
 	}
-	if err != nil || held.Start >= m.From {
+	if err != nil || m.Closed || held.Start >= m.From {
 		return m, err
 	}
 	ok, err := tx.ExtendMeterBack(m.Alloc, m.From, held.Start)
 	if err != nil || !ok {
 		return m, err
 	}
-	early := pool.Interval{Start: held.Start, End: m.From}
+	began := m.From
 	m.From = held.Start
-	segments, err := foldUse(tx, terms, t, m, early, now)
-	if err == nil && len(segments) > 0 {
-		_, err = tx.AppendSegments(segments)
+	segments, err := foldUse(tx, terms, t, m, pool.Interval{Start: m.From, End: began}, now)
+	if err != nil || len(segments) == 0 {
+		return m, err
 	}
+	_, err = tx.AppendSegments(segments)
 	return m, err
 }
 
-// foldUse meters window of an allocation under its stored cover.
+// foldUse folds window of an allocation under its stored cover.
 func foldUse(tx Tx, terms Terms, t Attempt, m Meter, window pool.Interval, now pool.Instant) ([]Segment, error) {
 	covers, err := tx.Covers(t.ID)
 	if err != nil {
@@ -157,7 +166,7 @@ func (s *Service) MeterDays(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		midnight := lastMidnight(min(listed, tx.Now()), st)
+		midnight := dayDone(listed, st)
 		meters, err := tx.OpenMeters()
 		if err != nil {
 			return err
@@ -202,15 +211,39 @@ func meterDay(tx Tx, id pool.AttemptID, alloc pool.AllocID, listed pool.Instant)
 	if err != nil {
 		return err
 	}
-	held := withinPromise(meter.Held{Start: m.From, End: pool.Never, Seen: listed}, t)
+	obs, err := tx.Observations(id)
+	if err != nil {
+		return err
+	}
+	held := withinPromise(meter.Held{Start: m.From, End: pool.Never, Seen: listed}, m.From, t)
+	for _, o := range obs {
+		if o.Alloc != alloc {
+			continue
+		}
+		if o.Run.Status.Terminal() {
+			return nil // its end is stored with the attempt's
+		}
+		if o.Run.Status == RunUnknown {
+			held.Seen = min(held.Seen, max(o.Run.Heartbeat, m.Until)) // nobody knows more
+		}
+	}
 	if t.StopReason == EndTakenBack {
 		held.Seen = min(held.Seen, t.NoticeAt)
 	}
-	to := min(lastMidnight(min(listed, tx.Now()), terms.Settings), held.Seen)
+	to := min(dayDone(listed, terms.Settings), held.Seen)
 	if to <= m.Until {
 		return nil
 	}
 	return storeUse(tx, terms, t, m, pool.Interval{Start: m.Until, End: to}, listed)
+}
+
+// newsDelay is how long a cluster may take to tell that a run has ended or
+// that a node is out of touch. What is younger is not stored as used yet.
+const newsDelay = 2 * time.Minute
+
+// dayDone is the midnight up to which a list made at listed is the truth.
+func dayDone(listed pool.Instant, st Settings) pool.Instant {
+	return lastMidnight(listed.Add(-newsDelay), st)
 }
 
 // lastMidnight is the latest midnight of the billing zone not after i.

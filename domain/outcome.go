@@ -46,9 +46,8 @@ func advance(tx Tx, t Attempt, runs []Run, seen pool.Instant, tail []byte) error
 		}
 		if r.Status.Terminal() {
 			terminal++
-			end = max(end, r.Finished, held.Seen)
-			if held.End != pool.Never {
-				end = max(r.Finished, held.End)
+			if end = max(end, r.Finished); held.End != pool.Never {
+				end = max(end, held.End)
 			}
 			if r.Status != RunComplete && failed == nil {
 				failed = &runs[i]

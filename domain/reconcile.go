@@ -23,6 +23,11 @@ const (
 // meters it, ends what has ended, stops what should not run and registers
 // again what got lost.
 func (s *Service) Reconcile(ctx context.Context) error {
+	// Before the list: what it shows is the truth at this moment or later.
+	asked, err := s.BusinessNow(ctx)
+	if err != nil {
+		return err
+	}
 	runs, registered, err := s.listCluster(ctx)
 	if err != nil {
 		return err
@@ -32,6 +37,7 @@ func (s *Service) Reconcile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.asked = asked
 	by := map[pool.AttemptID][]Run{}
 	for _, r := range runs {
 		by[r.Attempt] = append(by[r.Attempt], r)
@@ -49,14 +55,14 @@ func (s *Service) Reconcile(ctx context.Context) error {
 		errs = append(errs, err)
 	}
 	s.mu.Lock()
-	s.listed = w.now
+	s.listed = w.asked
 	for id := range s.seen {
 		if !slices.ContainsFunc(runs, func(r Run) bool { return r.Alloc == id }) {
 			delete(s.seen, id)
 		}
 	}
 	s.mu.Unlock()
-	if err := s.store.Update(ctx, func(tx Tx) error { return tx.SetFlag("listed_at", fmt.Sprint(int64(w.now))) }); err != nil {
+	if err := s.store.Update(ctx, func(tx Tx) error { return tx.SetFlag("listed_at", fmt.Sprint(int64(w.asked))) }); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -90,6 +96,7 @@ func (s *Service) noteHealth(err error) {
 // world is what should be, at one moment.
 type world struct {
 	now      pool.Instant
+	asked    pool.Instant // when this list was asked for
 	wall     pool.Instant
 	settings Settings
 	attempts []Attempt
@@ -118,12 +125,12 @@ func readWorld(tx Tx) (world, error) {
 // reconcileAttempt brings one attempt to what its runs say.
 func (s *Service) reconcileAttempt(ctx context.Context, w world, t Attempt, runs []Run, registered map[pool.AttemptID]bool) error {
 	slices.SortFunc(runs, func(a, b Run) int { return bytes.Compare([]byte(a.Alloc), []byte(b.Alloc)) })
-	_, known := registered[t.ID]
+	over, known := registered[t.ID]
 	switch {
 	case len(runs) > 0:
 		return s.observeAttempt(ctx, w, t, runs)
-	case !known && t.StopSent != 0:
-		// Stopped before it was ever placed, and nothing is left of it.
+	case t.StopSent != 0 && (!known || over):
+		// Stopped before it was ever placed: nothing of it runs or will.
 		return s.settle(ctx, t.ID, nil, w.listed)
 	case t.StartedAt != 0:
 		return s.settle(ctx, t.ID, nil, w.listed) // vanished
@@ -208,7 +215,7 @@ func (s *Service) observeAttempt(ctx context.Context, w world, t Attempt, runs [
 	s.mu.Unlock()
 	switch {
 	case changed:
-		if err := s.settle(ctx, t.ID, runs, w.now); err != nil {
+		if err := s.settle(ctx, t.ID, runs, w.asked); err != nil {
 			s.forgetSeen(runs)
 			return err
 		}
@@ -302,7 +309,8 @@ func (s *Service) settle(ctx context.Context, id pool.AttemptID, runs []Run, see
 // tailOf reads the end of the log of a run that has ended, before the
 // transaction that needs it. No log is no reason to fail.
 func (s *Service) tailOf(ctx context.Context, id pool.AttemptID, runs []Run) []byte {
-	if len(runs) == 0 || !runs[0].Status.Terminal() {
+	i := slices.IndexFunc(runs, func(r Run) bool { return r.Status == RunFailed })
+	if i = max(i, 0); len(runs) == 0 || !runs[i].Status.Terminal() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -310,7 +318,7 @@ func (s *Service) tailOf(ctx context.Context, id pool.AttemptID, runs []Run) []b
 	var all []byte
 	for _, stream := range []string{"stdout", "stderr"} {
 		var b bytes.Buffer
-		if _, err := s.cluster.Logs(ctx, runs[0].Org, runs[0].Alloc, stream, -logTailSize/2, logTailSize/2, false, &b); err != nil {
+		if _, err := s.cluster.Logs(ctx, runs[i].Org, runs[i].Alloc, stream, -logTailSize/2, logTailSize/2, false, &b); err != nil {
 			s.log.Debug("no log at the end", "attempt", id.NomadID(), "error", err)
 			continue
 		}
