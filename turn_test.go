@@ -86,7 +86,7 @@ func TestAGangOfTwoNodesRunsOnBothAndEndsTogether(t *testing.T) {
 		}
 		// 6 of 8 GPUs are own: all of one run and half of the other.
 		if own != 6*25*60_000 || loan != 2*25*60_000 {
-			t.Errorf("own %d and loan %d GPU-ms", own, loan)
+			t.Errorf("own %d and loan %d GPU-ms; %+v %s", own, loan, r.attempts(j.ID), show(r.ledger(j.ID)))
 		}
 		again := r.submit(in)
 		r.until(again.ID, "running", time.Minute, second)

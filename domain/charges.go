@@ -74,7 +74,7 @@ func coversByAttempt(rows []CoverRow) map[pool.AttemptID][]meter.CoverRow {
 func (t Terms) history(a Attempt, m Meter, covers []meter.CoverRow, seen pool.Instant) meter.History {
 	h := meter.History{
 		Run: meter.Run{Alloc: m.Alloc, Attempt: m.Attempt, Org: m.Org, User: a.User, Class: a.Class, Node: m.Node,
-			Source: "nomad", Devices: m.Devices, Offset: m.Offset,
+			Source: "nomad", Devices: m.Devices, Offset: before(a.Placement, m.Node),
 			Held: meter.Held{Start: m.From, End: m.End, Seen: seen, Quality: m.Quality}},
 		Covers:      covers,
 		Assignments: t.Assignments(a.Project),
@@ -88,6 +88,19 @@ func (t Terms) history(a Attempt, m Meter, covers []meter.CoverRow, seen pool.In
 		h.Plans = append(h.Plans, meter.PlanWindow{Valid: p.Valid, Version: p.Version})
 	}
 	return h
+}
+
+// before counts the GPUs of a placement ahead of a node: the runs of a gang
+// divide its cover in the order of the placement, whoever is seen first.
+func before(p []NodeGPUs, node pool.NodeID) int {
+	n := 0
+	for _, x := range p {
+		if x.Node == node {
+			return n
+		}
+		n += x.GPUs
+	}
+	return 0 // on a node of its own choice: then it is no gang
 }
 
 // totalsOf turns stored sums and live segments into rating's totals.

@@ -287,15 +287,11 @@ func (s *Service) ImportUse(ctx context.Context, h *History, upTo pool.Instant) 
 func (h *History) history(t Terms, o replay.Outcome, a replay.Attempt, n int) meter.History {
 	at := h.attempt(o, a, Job{User: h.user(o.User)})
 	id := replay.AllocID(at.ID, n)
-	offset := 0
-	for _, g := range a.Placement[:n] {
-		offset += g.GPUs
-	}
 	end := a.End
 	if a.Notice != 0 && !a.Finished {
 		end = min(end, a.Notice) // free from the signal on
 	}
-	m := Meter{Alloc: id, Attempt: at.ID, Org: o.Org, Node: a.Placement[n].Node, GPUs: a.Placement[n].GPUs, Offset: offset,
+	m := Meter{Alloc: id, Attempt: at.ID, Org: o.Org, Node: a.Placement[n].Node, GPUs: a.Placement[n].GPUs,
 		Devices: h.held[id], From: a.Started, End: max(end, a.Started), Quality: meter.Exact}
 	var covers []meter.CoverRow
 	for _, c := range a.Covers {
@@ -319,7 +315,7 @@ func (s *Service) FinishImport(ctx context.Context, h *History) error {
 				}
 				for n := range a.Placement {
 					run := h.history(t, o, a, n).Run
-					m := Meter{Alloc: run.Alloc, Attempt: run.Attempt, Org: run.Org, Node: run.Node, GPUs: len(run.Devices), Offset: run.Offset,
+					m := Meter{Alloc: run.Alloc, Attempt: run.Attempt, Org: run.Org, Node: run.Node, GPUs: len(run.Devices),
 						Devices: run.Devices, From: run.Held.Start, Until: max(h.metered[run.Alloc], run.Held.Start), End: pool.Never, Quality: meter.Exact}
 					if a.End != pool.Never {
 						m.End, m.Closed = run.Held.End, true

@@ -35,7 +35,6 @@ type Meter struct {
 	Org     pool.OrgID
 	Node    pool.NodeID
 	GPUs    int
-	Offset  int // GPUs of the attempt's earlier allocations, in a gang
 	Devices []string
 	From    pool.Instant // start of charged use
 	Until   pool.Instant // metered until here

@@ -29,7 +29,7 @@ func (o Observation) observed() meter.Observation {
 // meterRun stores the use of one allocation that is not in the ledger yet, up
 // to the last midnight, or to its end when it has ended. seen is when the
 // cluster last had it in its list.
-func meterRun(tx Tx, terms Terms, t Attempt, r Run, offset int, seen pool.Instant, vanished bool) (meter.Held, error) {
+func meterRun(tx Tx, terms Terms, t Attempt, r Run, seen pool.Instant, vanished bool) (meter.Held, error) {
 	all, err := tx.Observations(t.ID)
 	if err != nil {
 		return meter.Held{}, err
@@ -55,7 +55,7 @@ func meterRun(tx Tx, terms Terms, t Attempt, r Run, offset int, seen pool.Instan
 	if held.Open() && held.Start > held.Seen {
 		return held, nil // set-up is still free: nothing is charged yet
 	}
-	m, err := ensureMeter(tx, terms, t, r, offset, held, seen)
+	m, err := ensureMeter(tx, terms, t, r, held, seen)
 	if err != nil || m.Closed {
 		return held, err
 	}
@@ -83,10 +83,10 @@ func withinPromise(h meter.Held, from pool.Instant, t Attempt) meter.Held {
 
 // ensureMeter inserts the meter of an allocation. When an earlier start became
 // known it stores the use from there to where the meter began.
-func ensureMeter(tx Tx, terms Terms, t Attempt, r Run, offset int, held meter.Held, now pool.Instant) (Meter, error) {
+func ensureMeter(tx Tx, terms Terms, t Attempt, r Run, held meter.Held, now pool.Instant) (Meter, error) {
 	m, err := tx.Meter(r.Alloc)
 	if CodeOf(err) == NotFound {
-		m = Meter{Alloc: r.Alloc, Attempt: t.ID, Org: t.Org, Node: r.Node, GPUs: len(r.Devices), Offset: offset,
+		m = Meter{Alloc: r.Alloc, Attempt: t.ID, Org: t.Org, Node: r.Node, GPUs: len(r.Devices),
 			Devices: r.Devices, From: held.Start, Until: held.Start, End: pool.Never, Quality: meter.Exact}
 		return m, tx.InsertMeter(m)
 	}

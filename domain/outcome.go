@@ -3,6 +3,7 @@ package domain
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,14 +34,13 @@ func advance(tx Tx, t Attempt, runs []Run, seen pool.Instant, tail []byte) error
 	if len(runs) == 0 {
 		return vanished(tx, terms, t, seen)
 	}
-	offset, terminal, started, end := 0, 0, pool.Instant(0), pool.Instant(0)
+	terminal, started, end := 0, pool.Instant(0), pool.Instant(0)
 	var failed *Run
 	for i, r := range runs {
-		held, err := meterRun(tx, terms, t, r, offset, seen, false)
+		held, err := meterRun(tx, terms, t, r, seen, false)
 		if err != nil {
 			return err
 		}
-		offset += len(r.Devices)
 		if held.Start != pool.Never && (started == 0 || held.Start < started) {
 			started = held.Start
 		}
@@ -54,7 +54,14 @@ func advance(tx Tx, t Attempt, runs []Run, seen pool.Instant, tail []byte) error
 			}
 		}
 	}
-	if terminal == len(runs) && terminal >= len(t.Placement) || terminal == len(runs) && t.StopSent != 0 {
+	lost, err := gone(tx, t, runs)
+	if err != nil {
+		return err
+	}
+	if terminal == len(runs) && (terminal+lost >= len(t.Placement) || t.StopSent != 0) {
+		if err := meterGone(tx, terms, t, runs, seen); err != nil {
+			return err
+		}
 		last := &runs[len(runs)-1]
 		if failed != nil {
 			last = failed
@@ -100,27 +107,44 @@ func markRunning(tx Tx, t Attempt, runs []Run, started pool.Instant) error {
 // vanished ends an attempt that the cluster knows nothing of any more: use is
 // charged to when it was last seen, and marked as estimated.
 func vanished(tx Tx, terms Terms, t Attempt, seen pool.Instant) error {
-	obs, err := tx.Observations(t.ID)
-	if err != nil {
+	if err := meterGone(tx, terms, t, nil, seen); err != nil {
 		return err
-	}
-	offset := 0
-	done := map[pool.AllocID]bool{}
-	for _, o := range obs {
-		if done[o.Alloc] {
-			continue
-		}
-		done[o.Alloc] = true
-		if _, err := meterRun(tx, terms, t, o.Run, offset, max(seen, o.ReceivedAt), true); err != nil {
-			return err
-		}
-		offset += len(o.Run.Devices)
 	}
 	o := outcome{End: EndVanished, At: tx.Now(), Detail: "the cluster no longer knows it"}
 	if t.StopReason != "" {
 		o.End, o.Detail, o.Final = t.StopReason, t.StopDetail, finalStop(t.StopReason)
 	}
 	return endAttempt(tx, t, o)
+}
+
+// meterGone closes the meters of the runs that were seen once and are not
+// among those that the cluster still shows.
+func meterGone(tx Tx, terms Terms, t Attempt, runs []Run, seen pool.Instant) error {
+	obs, err := tx.Observations(t.ID)
+	if err != nil {
+		return err
+	}
+	for _, o := range obs {
+		if slices.ContainsFunc(runs, func(r Run) bool { return r.Alloc == o.Alloc }) {
+			continue
+		}
+		if _, err := meterRun(tx, terms, t, o.Run, max(seen, o.ReceivedAt), true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gone counts the runs that were seen once and are not shown any more.
+func gone(tx Tx, t Attempt, runs []Run) (int, error) {
+	obs, err := tx.Observations(t.ID)
+	n := 0
+	for _, o := range obs {
+		if !slices.ContainsFunc(runs, func(r Run) bool { return r.Alloc == o.Alloc }) {
+			n++
+		}
+	}
+	return n, err
 }
 
 // finalStop tells whether a job ends with an attempt that we stopped for the
