@@ -117,8 +117,14 @@ func (p *portal) openService(currency money.Currency) error {
 		issuers["stripe"] = s
 	}
 	host, _ := os.Hostname()
+	holder := fmt.Sprintf("%s-%d", host, os.Getpid())
+	if p.cluster != nil && p.config.DatabaseURL == "" {
+		// Its file is held by one process at a time, so whoever had the lease
+		// before is gone, however it ended.
+		holder = "embedded"
+	}
 	p.service = domain.New(domain.Config{Store: p.store, Cluster: p.client, Issuers: issuers, Passwords: web.Argon2id{}, Log: p.log,
-		Clock: p.clock, Holder: fmt.Sprintf("%s-%d", host, os.Getpid())})
+		Clock: p.clock, Holder: holder})
 	return nil
 }
 

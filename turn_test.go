@@ -366,3 +366,42 @@ func (s refusing) Update(ctx context.Context, fn func(tx domain.Tx) error) error
 	}
 	return err
 }
+
+func TestUseThatWasStoredTooLongIsTakenBack(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, r *rig) {
+		_, end := nearMonthEnd(r)
+		j := r.submit(r.ask(pool.Burst, 8, 20*time.Hour, 24*time.Hour))
+		r.turn()
+		r.Clock.Set(end.Add(-5 * time.Minute))
+		r.turn()
+		// The list that is stored says for ten minutes more that it runs.
+		stale := must[[]domain.Run](r, "runs")(r.client.Runs(ctx))
+		r.Clock.Set(end.Add(5 * time.Minute))
+		blind := domain.New(domain.Config{Store: r.Store, Cluster: stuck{r.client, stale}, Clock: r.Business})
+		if err := errors.Join(blind.Reconcile(ctx), blind.MeterDays(ctx)); err != nil {
+			t.Fatal(err)
+		}
+		if s := r.ledger(j.ID); s[len(s)-1].End != end {
+			t.Fatalf("ledger %s, want up to midnight", show(s))
+		}
+		gone := end.Add(-2 * time.Minute)
+		lost := stale[0]
+		lost.Status, lost.Heartbeat, lost.ModifyIndex = domain.RunLost, gone, lost.ModifyIndex+1000
+		blind = domain.New(domain.Config{Store: r.Store, Cluster: stuck{r.client, []domain.Run{lost}}, Clock: r.Business})
+		if err := blind.Reconcile(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if why := tiles(r.ledger(j.ID), pool.Interval{Start: startOf(lost), End: gone}, 8); why != "" {
+			t.Errorf("%s; ledger %s", why, show(r.ledger(j.ID)))
+		}
+	})
+}
+
+// stuck is a cluster that shows the same runs whatever happens.
+type stuck struct {
+	domain.Cluster
+	runs []domain.Run
+}
+
+func (s stuck) Runs(context.Context) ([]domain.Run, error) { return s.runs, nil }

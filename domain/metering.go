@@ -64,6 +64,11 @@ func meterRun(tx Tx, terms Terms, t Attempt, r Run, seen pool.Instant, vanished 
 		return held, nil // MeterDays stores what is complete
 	}
 	m.End, m.Quality = held.End, held.Quality
+	if m.End < m.Until {
+		if err := takeBack(tx, terms, t, m, seen); err != nil {
+			return held, err
+		}
+	}
 	return held, storeUse(tx, terms, t, m, pool.Interval{Start: m.Until, End: max(held.End, m.Until)}, seen)
 }
 
@@ -105,6 +110,26 @@ func ensureMeter(tx Tx, terms Terms, t Attempt, r Run, held meter.Held, now pool
 	}
 	_, err = tx.AppendSegments(segments)
 	return m, err
+}
+
+// takeBack corrects the ledger of an allocation that turned out to have ended
+// before what was stored: its node had been out of touch over midnight.
+func takeBack(tx Tx, terms Terms, t Attempt, m Meter, now pool.Instant) error {
+	ledger, err := tx.Segments(SegmentFilter{Org: t.Org, Job: t.ID.Job})
+	if err != nil {
+		return err
+	}
+	ledger = slices.DeleteFunc(ledger, func(s Segment) bool { return s.Alloc != m.Alloc })
+	right, err := foldUse(tx, terms, t, m, pool.Interval{Start: m.From, End: m.End}, now)
+	if err != nil {
+		return err
+	}
+	rows, err := meter.Replace(ledger, right)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	_, err = tx.AppendSegments(rows)
+	return err
 }
 
 // foldUse folds window of an allocation under its stored cover.
