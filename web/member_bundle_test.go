@@ -92,6 +92,14 @@ func (p *portal) submit(w *browser, pairs ...string) pool.JobID {
 	return pool.JobID(a.location()[strings.LastIndex(a.location(), "/")+1:])
 }
 
+// spot submits a small job without a page.
+func (p *portal) spot() {
+	p.t.Helper()
+	_, err := p.Service.SubmitJob(p.ctx, p.pool.Member, p.pool.Org, domain.JobInput{Project: p.pool.Project.ID, Name: "x", Classes: []pool.ClassID{p.pool.Class},
+		Nodes: 1, GPUsPerNode: 1, Tier: pool.Spot, MaxRun: time.Hour, Spec: domain.JobSpec{Image: "python"}})
+	p.must(err)
+}
+
 // runs is a cluster whose allocations run from the moment they are submitted until a test ends them.
 type runs struct {
 	*fakeCluster

@@ -92,3 +92,21 @@ func TestTheTrailIsForOwnersAndViewers(t *testing.T) {
 	p.viewer().get("/o/rheinau/audit").want(200)
 	p.member().get("/o/rheinau/audit").want(403)
 }
+
+func TestTheDashboardAsksTheSameHoweverManyJobsThereAre(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	w := p.member()
+	p.submit(w)
+	p.cycle()
+	w.get("/o/rheinau").want(200) // what is kept is read once
+	first := p.statements(w, "/o/rheinau")
+	for range 55 {
+		p.spot()
+	}
+	p.cycle()
+	w.get("/o/rheinau").want(200)
+	if many := p.statements(w, "/o/rheinau"); many != first || many > 12 {
+		t.Errorf("%d statements for one job, %d for 56; at most 12 and the same", first, many)
+	}
+}
