@@ -3,6 +3,8 @@ package quota
 import (
 	"fmt"
 	"slices"
+	"sort"
+	"strings"
 
 	"gpupool/domain/pool"
 )
@@ -26,10 +28,9 @@ type engine struct {
 	anyPrivate     bool // some project shares no node
 	anyMaintenance bool // some open node has maintenance ahead
 
-	nodes  []node
-	nodeAt map[nodeKey]int32
-	racks  []rack
-	masks  []mask
+	nodes []node
+	racks []rack
+	masks []mask
 
 	runs     []run
 	ran      int       // how many of them are running attempts, by id
@@ -57,11 +58,6 @@ type engine struct {
 	nodeBuf []int32
 }
 
-type nodeKey struct {
-	id    pool.NodeID
-	class int32
-}
-
 type orgState struct {
 	id     pool.OrgID
 	weight int
@@ -86,7 +82,7 @@ func (e *engine) problem(format string, args ...any) {
 }
 
 // count reads a number of GPUs and refuses nonsense.
-func (e *engine) count(n int, what string, id any) int {
+func count[T any](e *engine, n int, what string, id T) int {
 	if n < 0 || n > maxGPUs {
 		e.problem("%s of %v is %d: taken as %d", what, id, n, min(max(n, 0), maxGPUs))
 	}
@@ -148,7 +144,7 @@ func (e *engine) indexAccounts() {
 			continue
 		}
 		e.orgAt[o.ID] = int32(len(e.orgs))
-		e.orgs = append(e.orgs, orgState{id: o.ID, weight: e.count(o.Weight, "weight", o.ID), paused: o.Paused, noSub: o.NoSubscription})
+		e.orgs = append(e.orgs, orgState{id: o.ID, weight: count(e, o.Weight, "weight", o.ID), paused: o.Paused, noSub: o.NoSubscription})
 	}
 	for _, id := range e.strangers() {
 		e.problem("organisation %s has work but isn't a member: taken without quota", id)
@@ -207,8 +203,8 @@ func (e *engine) strangers() []pool.OrgID {
 	return out
 }
 
-// account finds the project account of a piece of work.
-func (e *engine) account(o pool.OrgID, p pool.ProjectID, what any) int32 {
+// accountOf finds the project account of a piece of work.
+func accountOf[T any](e *engine, o pool.OrgID, p pool.ProjectID, what T) int32 {
 	org := e.orgAt[o]
 	if p != "" {
 		if a, ok := e.projAt[p]; ok && e.projects[a].org == org {
@@ -220,12 +216,30 @@ func (e *engine) account(o pool.OrgID, p pool.ProjectID, what any) int32 {
 }
 
 func (e *engine) indexNodes() {
-	nodes := slices.Clone(e.in.Nodes)
-	sortBy(nodes, func(x, y Node) bool { return x.Class < y.Class || x.Class == y.Class && x.ID < y.ID })
-	e.nodeAt = make(map[nodeKey]int32, len(nodes))
-	for _, n := range nodes {
-		c, ok := e.classAt[n.Class]
-		if _, twice := e.nodeAt[nodeKey{n.ID, c}]; !ok || twice {
+	order := make([]int32, 0, len(e.in.Nodes))
+	for i := range e.in.Nodes {
+		order = append(order, int32(i))
+	}
+	before := func(x, y int32) int {
+		a, b := &e.in.Nodes[x], &e.in.Nodes[y]
+		if a.Class != b.Class {
+			return strings.Compare(string(a.Class), string(b.Class))
+		}
+		return strings.Compare(string(a.ID), string(b.ID))
+	}
+	if !slices.IsSortedFunc(order, before) { // a caller that keeps its nodes in order saves this
+		slices.SortFunc(order, before)
+	}
+	e.nodes = make([]node, 0, len(order))
+	var class pool.ClassID
+	c, ok := e.classAt[class]
+	for _, i := range order {
+		n := &e.in.Nodes[i]
+		if n.Class != class {
+			class = n.Class
+			c, ok = e.classAt[class]
+		}
+		if last := len(e.nodes) - 1; !ok || last >= 0 && e.nodes[last].id == n.ID && e.nodes[last].class == c {
 			e.problem("node %s has the unknown class %q or stands twice", n.ID, n.Class)
 			continue
 		}
@@ -233,11 +247,10 @@ func (e *engine) indexNodes() {
 		if o, ok := e.orgAt[n.Contributor]; ok {
 			x.contributor = o
 		}
-		x.gpus = e.count(n.GPUs, "GPUs", n.ID)
-		x.cap = max(0, x.gpus-e.count(n.Foreign, "foreign GPUs", n.ID))
+		x.gpus = count(e, n.GPUs, "GPUs", n.ID)
+		x.cap = max(0, x.gpus-count(e, n.Foreign, "foreign GPUs", n.ID))
 		x.open = n.State == Ready && !n.Maintenance.Contains(e.now)
 		e.anyMaintenance = e.anyMaintenance || x.open && n.Maintenance.Start > e.now
-		e.nodeAt[nodeKey{n.ID, c}] = int32(len(e.nodes))
 		e.nodes = append(e.nodes, x)
 		e.whole[c] += x.cap
 	}
@@ -257,6 +270,13 @@ func (e *engine) indexNodes() {
 	}
 }
 
+// node finds the GPUs of a class on a machine; they lie in the order of their ids.
+func (e *engine) node(id pool.NodeID, c int32) (int32, bool) {
+	r := &e.racks[c]
+	i := r.lo + int32(sort.Search(int(r.hi-r.lo), func(i int) bool { return e.nodes[int(r.lo)+i].id >= id }))
+	return i, i < r.hi && e.nodes[i].id == id
+}
+
 // indexQuotas fills the tree, the consortium's own pool excepted.
 func (e *engine) indexQuotas() {
 	put := func(a int32, id any, qs []Quota) {
@@ -267,12 +287,12 @@ func (e *engine) indexQuotas() {
 				continue
 			}
 			x := e.ledger.at(c, a)
-			x.nominal += e.count(q.Nominal, "quota", id)
+			x.nominal += count(e, q.Nominal, "quota", id)
 			if q.BorrowLimit != nil {
-				x.borrow = e.count(*q.BorrowLimit, "borrow limit", id)
+				x.borrow = count(e, *q.BorrowLimit, "borrow limit", id)
 			}
 			if q.LendLimit != nil {
-				x.lend = e.count(*q.LendLimit, "lend limit", id)
+				x.lend = count(e, *q.LendLimit, "lend limit", id)
 			}
 			if x.nominal > 0 && e.ledger.parent[a] > 0 {
 				e.orgs[e.projects[a].org].split = true

@@ -79,6 +79,7 @@ func (l laws) check() {
 	l.capacity()
 	l.guaranteed()
 	l.victims()
+	l.grounds()
 	l.splits()
 	l.waits()
 	l.order()
@@ -279,6 +280,39 @@ func (l laws) victims() {
 	}
 }
 
+// I3 for victims that stay under notice while a promise that counted on them
+// ends: one that is left must have a claim on them by itself.
+func (l laws) grounds() {
+	next := after(&l.before, l.plan, l.now)
+	var e *engine
+	for _, w := range l.plan.Withdrawn {
+		for _, p := range l.before.Promises {
+			if p.Job != w.Job || p.Sent {
+				continue
+			}
+			for _, v := range p.Victims {
+				left := slices.DeleteFunc(slices.Clone(next.Promises), func(q Promise) bool { return !slices.Contains(q.Victims, v) })
+				if e == nil {
+					e = build(&next, l.now)
+				}
+				i, runs := e.find(v)
+				if !runs || len(left) == 0 || slices.ContainsFunc(left, func(q Promise) bool { return q.Sent || l.jobs[q.Job].Org == l.jobs[v.Job].Org }) {
+					continue
+				}
+				r := &e.runs[i]
+				if r.gone {
+					e.restore(i)
+					e.cover(r.class, r.org)
+					e.release(i)
+				}
+				if l.met.grounds++; r.tier != pool.Spot && r.loan < 1 {
+					l.t.Fatalf("I3: %s is fully covered and still stops for %+v: %+v", v.NomadID(), left, brief(l.plan))
+				}
+			}
+		}
+	}
+}
+
 // start puts the work that the plan starts into a state, as it moves the cover
 // of its organisation before others claim.
 func (l laws) start(e *engine) {
@@ -289,7 +323,8 @@ func (l laws) start(e *engine) {
 		}
 		var holds []hold
 		for _, x := range where {
-			holds = append(holds, hold{e.nodeAt[nodeKey{x.Node, e.classAt[c]}], x.GPUs})
+			n, _ := e.node(x.Node, e.classAt[c])
+			holds = append(holds, hold{n, x.GPUs})
 		}
 		e.enter(e.runOf(&e.jobs[k], e.classAt[c], holds, true))
 		e.jobs[k].done = true
@@ -339,7 +374,8 @@ func (l laws) needed(p Promise, v pool.AttemptID) {
 	l.met.minimal++
 	j, c := &e.jobs[k], e.classAt[p.Class]
 	stays := slices.ContainsFunc(p.Placement, func(x NodeGPUs) bool {
-		n := &e.nodes[e.nodeAt[nodeKey{x.Node, c}]]
+		at, _ := e.node(x.Node, c)
+		n := &e.nodes[at]
 		return n.later() < x.GPUs || !e.suits(j, n)
 	})
 	clash := len(e.plan.Withdrawn) > 0 // another promise has no room then

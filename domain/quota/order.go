@@ -5,7 +5,16 @@ import (
 	"slices"
 )
 
+// sortBy sorts by a strict order; what is in order already costs one pass.
 func sortBy[T any](s []T, less func(x, y T) bool) {
+	for i := 1; ; i++ {
+		if i >= len(s) {
+			return
+		}
+		if less(s[i], s[i-1]) {
+			break
+		}
+	}
 	slices.SortFunc(s, func(x, y T) int {
 		if less(x, y) {
 			return -1

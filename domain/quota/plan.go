@@ -65,6 +65,7 @@ const (
 	Elsewhere WithdrawReason = "elsewhere" // the job fits without it; it is in Plan.Admit
 	Overdue   WithdrawReason = "overdue"   // a victim isn't gone in time: an alarm
 	NodeLost  WithdrawReason = "node_lost" // its nodes can't take the job any more
+	Unfounded WithdrawReason = "unfounded" // it counted on victims of a promise that is over and has no claim on them itself
 )
 
 // Withdrawal ends a promise. Keep are the victims to which no stop was sent:

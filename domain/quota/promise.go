@@ -49,6 +49,7 @@ func (e *engine) indexPromises() {
 			e.giveUp(&e.promises[i], NodeLost)
 		}
 	}
+	e.dropUnfounded()
 	e.releaseKept()
 	for i := range e.promises {
 		if o := &e.promises[i]; !o.over {
@@ -62,7 +63,7 @@ func (e *engine) indexPromises() {
 func (e *engine) reconsider(owners bool) {
 	for i := range e.promises {
 		if o := &e.promises[i]; !o.over && !o.stored.Sent && (o.stored.Rule == ByQuota) == owners {
-			e.elsewhere(o)
+			e.elsewhere(i)
 		}
 	}
 }
@@ -79,7 +80,7 @@ func (e *engine) holdsStill(p *Promise, o *openPromise) (WithdrawReason, bool) {
 	}
 	o.job, o.class = j, c
 	for _, x := range p.Placement {
-		n, ok := e.nodeAt[nodeKey{x.Node, c}]
+		n, ok := e.node(x.Node, c)
 		if !ok || !e.nodes[n].open || x.GPUs != e.jobs[j].g || !e.suits(&e.jobs[j], &e.nodes[n]) && !e.anyPrivate {
 			return NodeLost, false
 		}
@@ -151,6 +152,53 @@ func (e *engine) withdraw(o *openPromise, why WithdrawReason) {
 	e.kept = append(e.kept, keeping{at: len(e.plan.Withdrawn) - 1, sent: o.stored.Sent, victims: o.victims})
 }
 
+// dropUnfounded ends promises that counted on the victims of a promise that is
+// over now, when none of those that are left may stop them by itself.
+func (e *engine) dropUnfounded() {
+	for at := 0; at < len(e.kept); at++ { // grows
+		for _, v := range e.kept[at].victims {
+			if e.kept[at].sent || e.runs[v].promised == 0 || e.founded(v, -1) {
+				continue
+			}
+			for i := range e.promises {
+				if o := &e.promises[i]; !o.over && slices.Contains(o.victims, v) {
+					e.giveUp(o, Unfounded)
+				}
+			}
+		}
+	}
+}
+
+// founded says whether the promises that count on a victim, but for one of
+// that index, may stop it: it is spot work, or stops for its own organisation,
+// or has GPUs on loan, or nothing can keep it any more.
+func (e *engine) founded(v int32, but int) bool {
+	r := &e.runs[v]
+	if r.tier == pool.Spot || !r.holds || e.in.Running[r.source-1].Stopping {
+		return true
+	}
+	for i := range e.promises {
+		if o := &e.promises[i]; i != but && !o.over && slices.Contains(o.victims, v) && (o.stored.Sent || e.jobs[o.job].org == r.org) {
+			return true
+		}
+	}
+	for i := range e.made {
+		if m := &e.made[i]; e.jobs[m.job].org == r.org && (slices.Contains(m.taken, v) || slices.Contains(m.rides, v)) {
+			return true
+		}
+	}
+	gone := r.gone
+	if gone {
+		e.restore(v)
+	}
+	e.cover(r.class, r.org)
+	loan := r.loan > 0
+	if gone {
+		e.release(v)
+	}
+	return loan
+}
+
 // keeping is the victims of a withdrawn promise.
 type keeping struct {
 	at      int
@@ -202,8 +250,10 @@ func (e *engine) fulfil(o *openPromise) {
 }
 
 // elsewhere withdraws a promise when the job fits now with all its victims
-// running on.
-func (e *engine) elsewhere(o *openPromise) {
+// running on, but for those on which other promises count that may stop them
+// by themselves.
+func (e *engine) elsewhere(i int) {
+	o := &e.promises[i]
 	j := &e.jobs[o.job]
 	e.release(o.run)
 	var back []int32
@@ -213,7 +263,8 @@ func (e *engine) elsewhere(o *openPromise) {
 			back = append(back, v)
 		}
 	}
-	clash := slices.ContainsFunc(back, func(v int32) bool { return e.overbooked(known(e.runs[v].nodes)) })
+	clash := slices.ContainsFunc(back, func(v int32) bool { return e.overbooked(known(e.runs[v].nodes)) }) ||
+		slices.ContainsFunc(o.victims, func(v int32) bool { return e.runs[v].promised > 1 && !e.founded(v, i) })
 	if !clash {
 		if nodes := e.fitsNow(j, o.class); nodes != nil {
 			j.promised, o.over = false, true

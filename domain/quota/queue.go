@@ -175,9 +175,9 @@ func (e *engine) queueOrder(x, y *job) int {
 
 func (e *engine) readJob(i int32) job {
 	p := &e.in.Pending[i]
-	j := job{source: i, org: e.orgAt[p.Org], account: e.account(p.Org, p.Project, p.ID), tier: p.Tier, priority: p.Priority,
+	j := job{source: i, org: e.orgAt[p.Org], account: accountOf(e, p.Org, p.Project, p.ID), tier: p.Tier, priority: p.Priority,
 		submitted: p.Submitted, maxRun: pool.Instant(p.MaxRun.Milliseconds()), fixed: p.Fixed, bucket: -1}
-	j.n, j.g = e.count(p.Nodes, "nodes", p.ID), e.count(p.GPUs, "GPUs", p.ID)
+	j.n, j.g = count(e, p.Nodes, "nodes", p.ID), count(e, p.GPUs, "GPUs", p.ID)
 	j.units, j.longest = j.n*j.g, roundUp(j.maxRun)
 	j.mask = e.narrow(e.projects[j.account].mask, p.DataSite)
 	j.classes = make([]int32, 0, len(p.Classes))

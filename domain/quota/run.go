@@ -84,7 +84,7 @@ func (e *engine) indexRuns() {
 			e.problem("attempt %s stands twice, or has the unknown class %q or tier %q", a.ID.NomadID(), a.Class, a.Tier)
 			continue
 		}
-		r := run{id: a.ID, org: e.orgAt[a.Org], account: e.account(a.Org, a.Project, a.ID), class: c, tier: a.Tier,
+		r := run{id: a.ID, org: e.orgAt[a.Org], account: accountOf(e, a.Org, a.Project, a.ID), class: c, tier: a.Tier,
 			priority: a.Priority, started: a.Started, end: a.MaxEnd,
 			gone: a.Stopping, holds: true, source: i + 1, charges: a.Charges}
 		if r.end == 0 {
@@ -96,12 +96,12 @@ func (e *engine) indexRuns() {
 		r.protected = a.Fixed || r.minRun > e.now
 		from := len(holds)
 		for _, p := range a.Placement {
-			n, ok := e.nodeAt[nodeKey{p.Node, c}]
+			n, ok := e.node(p.Node, c)
 			if !ok {
 				e.problem("attempt %s runs on node %s, which has no GPUs of class %s", a.ID.NomadID(), p.Node, a.Class)
 				n = -1
 			}
-			k := e.count(p.GPUs, "placement", a.ID)
+			k := count(e, p.GPUs, "placement", a.ID)
 			holds = append(holds, hold{n, k})
 			r.units += k
 		}

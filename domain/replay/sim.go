@@ -131,8 +131,14 @@ func Run(p Pool, jobs []Job, opt Options) (Result, error) {
 	s := newSim(p, jobs, opt)
 	for len(s.queue) > 0 && s.queue[0].at <= opt.Until {
 		now := s.queue[0].at
+		happened := false
 		for len(s.queue) > 0 && s.queue[0].at == now {
-			s.handle(heap.Pop(&s.queue).(event), now)
+			ev := heap.Pop(&s.queue).(event)
+			happened = happened || ev.kind != evWake
+			s.handle(ev, now)
+		}
+		if !happened && len(s.snap.Pending) == 0 {
+			continue // a borrower may be stopped from now on, and nobody asks for it
 		}
 		if err := s.decide(now); err != nil {
 			return s.res, err
@@ -259,7 +265,8 @@ func (s *sim) pend(i int) {
 	s.snap.Pending = append(s.snap.Pending, q)
 }
 
-// decide asks the engine and applies its plan, until it has nothing to do.
+// decide asks the engine and applies its plan. A plan leaves nothing to do at
+// the same moment, but stops without notice are events of their own.
 func (s *sim) decide(now pool.Instant) error {
 	for round := 0; ; round++ {
 		plan := quota.Decide(s.snap, now)
@@ -270,8 +277,7 @@ func (s *sim) decide(now pool.Instant) error {
 			}
 		}
 		s.apply(plan, now)
-		stopped := s.stopDue(now)
-		if len(plan.Admit)+len(plan.Reclaim)+len(plan.Withdrawn) == 0 || !stopped && round > 0 {
+		if !s.stopDue(now) {
 			return nil
 		}
 		if round > 1000 {
