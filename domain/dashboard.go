@@ -1,0 +1,221 @@
+package domain
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"gpupool/domain/money"
+	"gpupool/domain/pool"
+	"gpupool/domain/quota"
+	"gpupool/domain/rating"
+)
+
+// QuotaNow is a member's quota of a class and how it is used now, in GPUs.
+type QuotaNow struct {
+	ClassQuota
+	Name     string
+	OwnUsed  int // own work inside the quota
+	Lent     int // unused quota that others use now
+	Borrowed int
+	Spot     int
+	Waiting  int
+	// Included hours of the month.
+	IncludedUsed pool.GPUMillis
+}
+
+// Free is quota that nobody uses.
+func (q QuotaNow) Free() int { return max(0, q.Nominal-q.OwnUsed-q.Lent) }
+
+// Dashboard is what a member's first page shows.
+type Dashboard struct {
+	Now          pool.Instant
+	Org          Organisation
+	Settings     Settings
+	Month        pool.Month
+	Subscription *Subscription
+	Plan         *PlanVersion
+	PlanName     string
+	Quotas       []QuotaNow
+	Charges      money.Amount // variable, of the month so far
+	Fee          money.Amount
+	PerHour      money.Amount // what runs now costs an hour at list price
+	Cap          *SpendingCap
+	Committed    money.Amount // what running jobs may still cost in the month
+	Counts       map[JobState]int64
+	Recent       []JobRow
+	Lines        []rating.Line
+	Projects     []Project
+}
+
+// Dashboard of an organisation.
+func (s *Service) Dashboard(ctx context.Context, a Actor, org pool.OrgID) (Dashboard, error) {
+	var d Dashboard
+	if err := a.Need(org, ActView); err != nil {
+		return d, err
+	}
+	err := s.store.View(ctx, func(tx Tx) error {
+		d = Dashboard{Now: tx.Now()}
+		t, err := LoadTerms(tx)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(t.Orgs, func(o Organisation) bool { return o.ID == org })
+		if i < 0 {
+			return Errf(NotFound, "There is no such page.")
+		}
+		d.Org = t.Orgs[i]
+		d.Settings = t.Settings
+		d.Month = pool.MonthOf(d.Now, t.Zone)
+		return d.fill(tx, t, a)
+	})
+	return d, err
+}
+
+func (d *Dashboard) fill(tx Tx, t Terms, a Actor) error {
+	org := d.Org.ID
+	if sub, ok := t.Subscription(org, d.Now); ok {
+		v := t.Versions[sub.Version]
+		d.Subscription, d.Plan, d.Fee = &sub, &v, v.Fee
+		d.PlanName = t.PlanName(v.Plan)
+	}
+	if c, ok := t.Cap(org, d.Now); ok {
+		d.Cap = &c
+	}
+	w, err := readWork(tx, org)
+	if err != nil {
+		return err
+	}
+	lines, err := monthCharges(tx, t, org, d.Month, w)
+	if err != nil {
+		return err
+	}
+	d.Lines = lines
+	if d.Charges, err = rating.Charges(lines); err != nil {
+		return err
+	}
+	d.Quotas = quotaNow(t, org, lines, w.attempts, d.Now)
+	month := d.Month.Bounds(t.Zone)
+	for _, at := range w.attempts {
+		if at.Org != org {
+			continue
+		}
+		for _, c := range pool.Covers {
+			if p, ok := t.At(at.Class, c, d.Now); ok {
+				d.PerHour += money.Charge(pool.GPUMillis(at.Split.Of(c)*pool.MillisPerHour), p.Price)
+			}
+		}
+		left := pool.Interval{Start: d.Now, End: min(at.MaxEnd, month.End)}
+		if up, ok := rating.UpTo(t.Prices(), at.Class, at.Tier, pool.GPUMillis(int64(at.GPUs())*left.Millis()), d.Now); ok {
+			d.Committed += up
+		}
+	}
+	if d.Counts, err = tx.CountJobs(org); err != nil {
+		return err
+	}
+	f := JobFilter{Org: org, Limit: 8}
+	if only, narrowed := a.Projects[org]; narrowed && !a.Operator {
+		f.Projects = only
+	}
+	jobs, err := tx.Jobs(f)
+	if err != nil {
+		return err
+	}
+	d.Projects = t.ProjectsOf(org)
+	d.Recent, err = jobRows(tx, t, w, jobs)
+	return err
+}
+
+func idsOf(jobs []Job) []pool.JobID {
+	out := make([]pool.JobID, len(jobs))
+	for i, j := range jobs {
+		out[i] = j.ID
+	}
+	return out
+}
+
+// quotaNow counts a member's quota. What is lent is its share of all loans and
+// spot of the class, by unused lendable quota.
+func quotaNow(t Terms, org pool.OrgID, lines []rating.Line, all []Attempt, now pool.Instant) []QuotaNow {
+	names := map[pool.ClassID]string{}
+	for _, c := range t.Classes {
+		names[c.ID] = c.Name
+	}
+	lent := lentNow(t, t.Nodes, all, now)
+	var out []QuotaNow
+	for _, q := range t.Quota(org, now) {
+		n := QuotaNow{ClassQuota: q, Name: names[q.Class], Lent: lent[lenderKey{org, q.Class}]}
+		for _, a := range all {
+			if a.Org == org && a.Class == q.Class {
+				n.OwnUsed += a.Split.Own
+				n.Borrowed += a.Split.Loan
+				n.Spot += a.Split.Spot
+			}
+		}
+		for _, l := range lines {
+			if l.Kind == rating.Included && l.Class == q.Class {
+				n.IncludedUsed += l.Quantity
+			}
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// lentNow divides the loans and spot of each class among the lenders.
+func lentNow(t Terms, nodes []Node, running []Attempt, now pool.Instant) map[lenderKey]int {
+	s := quota.Snapshot{}
+	orgs := map[pool.OrgID]bool{}
+	for _, sub := range t.Subscriptions {
+		orgs[sub.Org] = true
+	}
+	for _, c := range t.Contributions {
+		orgs[c.Org] = true
+	}
+	for o := range orgs {
+		q := quota.Org{ID: o}
+		for _, c := range t.Quota(o, now) {
+			lend := c.Lend
+			q.Quotas = append(q.Quotas, quota.Quota{Class: c.Class, Nominal: c.Nominal, LendLimit: &lend})
+		}
+		s.Orgs = append(s.Orgs, q)
+	}
+	for _, n := range nodes {
+		state := quota.Ready
+		if n.State == NodeDown {
+			state = quota.Down
+		}
+		s.Nodes = append(s.Nodes, quota.Node{ID: n.ID, Class: n.Class, GPUs: n.GPUs, State: state})
+	}
+	borrowed := map[pool.ClassID]int{}
+	for _, a := range running {
+		s.Running = append(s.Running, quota.Attempt{Org: a.Org, Class: a.Class, Split: a.Split})
+		borrowed[a.Class] += a.Split.Loan + a.Split.Spot
+	}
+	unused := unusedLendable(s)
+	keys := make([]lenderKey, 0, len(unused))
+	for k := range unused {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b lenderKey) int { return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.org, b.org)) })
+	out := map[lenderKey]int{}
+	for class, n := range borrowed {
+		var mine []lenderKey
+		var weights []int64
+		sum := int64(0)
+		for _, k := range keys {
+			if k.class == class {
+				mine = append(mine, k)
+				weights = append(weights, int64(unused[k]))
+				sum += int64(unused[k])
+			}
+		}
+		if sum == 0 {
+			continue
+		}
+		for i, part := range money.Split(money.Amount(min(int64(n), sum)), weights) {
+			out[mine[i]] = int(part)
+		}
+	}
+	return out
+}
