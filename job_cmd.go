@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -280,7 +281,7 @@ func (j *jobRun) run(cmd *cobra.Command, r *remote, args []string) error {
 		j.key = rand.Text()
 	}
 	var made job
-	raw, err := a.call(ctx, http.MethodPost, org+"/jobs", nil, body, &made, http.Header{"Idempotency-Key": {j.key}})
+	raw, err := j.send(ctx, a, org, body, &made)
 	if err != nil {
 		return err
 	}
@@ -294,6 +295,22 @@ func (j *jobRun) run(cmd *cobra.Command, r *remote, args []string) error {
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), made.ID)
 	}
 	return err
+}
+
+// send submits the job. A connection that broke is tried again: the key keeps the job from being made twice.
+func (j *jobRun) send(ctx context.Context, a *api, org string, body map[string]any, made *job) ([]byte, error) {
+	for try := 1; ; try++ {
+		raw, err := a.call(ctx, http.MethodPost, org+"/jobs", nil, body, made, http.Header{"Idempotency-Key": {j.key}})
+		var e *exitError
+		if err == nil || try == 3 || !errors.As(err, &e) || e.code != exitUnavailable {
+			return raw, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(lookEvery):
+		}
+	}
 }
 
 // affordable refuses what may cost more than was allowed, and lets the portal check it once more with the job.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -20,7 +21,7 @@ const (
 	brokenOff = 2 * usualLimit
 )
 
-// kept is what is stored under a key: which request it was, and its answer as soon as there is one.
+// keptAnswer is what is stored under a key: which request it was, and its answer as soon as there is one.
 type keptAnswer struct {
 	Request string          `json:"request"` // hash of method, path and body
 	At      pool.Instant    `json:"at"`      // wall clock of the first try
@@ -31,7 +32,7 @@ type keptAnswer struct {
 }
 
 // once does a request with an Idempotency-Key one time. The same request again gets the same answer; another request
-// under the key is refused. A refused request leaves the key free.
+// under the key is refused. A refused request leaves the key free, one that failed inside does not.
 func (q *call) once(handle func(*Server, *call) error) error {
 	key := q.echo.Request().Header.Get(idempotencyKey)
 	if len(key) > 255 || !printable(key) {
@@ -53,12 +54,20 @@ func (q *call) once(handle func(*Server, *call) error) error {
 	if first != nil {
 		return q.repeat(*first, mine)
 	}
+	// From here on it is done to its end, even when nobody waits for the answer any more: who asks again gets it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.ctx), usualLimit)
+	defer cancel()
+	q.ctx = ctx
 	taped := &tape{ResponseWriter: q.echo.Response().Writer}
 	q.echo.Response().Writer = taped
 	err = handle(q.server, q)
-	mine.Free = err != nil || taped.status >= 300
-	if !mine.Free {
+	switch {
+	case taped.status >= 200 && taped.status < 300:
 		mine.Status, mine.Place, mine.Body = taped.status, taped.Header().Get("Location"), bytes.TrimSpace(taped.body.Bytes())
+	case err != nil && problemOf(err).Status < 500:
+		mine.Free = true
+	default:
+		return err // nobody knows how far it came: the key stays taken
 	}
 	if ferr := q.keep(nonce, mine); ferr != nil {
 		q.server.log.Error("answer of an Idempotency-Key not kept", "error", ferr)

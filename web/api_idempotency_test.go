@@ -1,13 +1,19 @@
 package web
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"gpupool/domain"
 	"gpupool/domain/pool"
+	"gpupool/domain/store/storetest"
 )
 
 func keyed(key string) http.Header { return http.Header{"Idempotency-Key": {key}} }
@@ -129,5 +135,44 @@ func TestAFollowedLogArrivesAsItIsWritten(t *testing.T) {
 	b.must(err)
 	if r := b.get(jobsPath+"/"+string(waiting.ID)+"/log?follow=true", token).want(200); r.body != "" {
 		t.Errorf("a job that waits has a log: %q", r.body)
+	}
+}
+
+func TestWhoHangsUpGetsTheAnswerLater(t *testing.T) {
+	t.Parallel()
+	b := openAPIBench(t)
+	token := b.token(b.pool.Member)
+	body, err := json.Marshal(b.job(nil))
+	b.must(err)
+	ctx, hangUp := context.WithCancel(b.ctx)
+	r, err := http.NewRequestWithContext(ctx, "POST", b.http.URL+jobsPath, bytes.NewReader(body))
+	b.must(err)
+	r.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}, "Idempotency-Key": {"k"}}
+	gone := make(chan error)
+	go func() {
+		res, err := http.DefaultClient.Do(r)
+		if err == nil {
+			err = res.Body.Close()
+		}
+		gone <- err
+	}()
+	for b.jobs() == 0 { // no engine looks at it: the answer takes its two seconds
+		runtime.Gosched()
+	}
+	hangUp()
+	if err := <-gone; err == nil {
+		t.Fatal("the answer was there before the caller hung up")
+	}
+	var again reply
+	for again = b.send("POST", jobsPath, token, string(body), keyed("k")); again.status == 409; again = b.send("POST", jobsPath, token, string(body), keyed("k")) {
+		again.refused(409, "idempotency_in_flight")
+		b.pool.Clock.Add(time.Second / 10) // for the rate limit
+		if b.pool.Clock.Now() > storetest.Start.Add(brokenOff-time.Second) {
+			t.Fatal("the answer never came")
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if again.want(201); b.jobs() != 1 || again.header.Get(replayed) != "true" {
+		t.Errorf("%d jobs, %v", b.jobs(), again.header)
 	}
 }
