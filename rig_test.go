@@ -24,6 +24,7 @@ type rig struct {
 	*domaintest.Pool
 	path    string // of the cluster's file
 	nodes   []embedded.NodeSpec
+	now     func() pool.Instant
 	cluster *embedded.Cluster
 	client  *nomad.Client
 }
@@ -41,7 +42,7 @@ func onCluster(t testing.TB, p *domaintest.Pool, nodes ...embedded.NodeSpec) *ri
 	if len(nodes) == 0 {
 		nodes = []embedded.NodeSpec{gpuNode("gpu-a", 8)}
 	}
-	r := &rig{Pool: p, path: filepath.Join(t.TempDir(), "cluster.db"), nodes: nodes}
+	r := &rig{Pool: p, path: filepath.Join(t.TempDir(), "cluster.db"), nodes: nodes, now: p.Clock.Now}
 	r.Update(func(tx domain.Tx) error {
 		st, err := tx.Settings()
 		if err != nil {
@@ -60,7 +61,7 @@ func onCluster(t testing.TB, p *domaintest.Pool, nodes ...embedded.NodeSpec) *ri
 func (r *rig) open() {
 	r.T.Helper()
 	var err error
-	if r.cluster, err = embedded.Open(embedded.Options{Path: r.path, Nodes: r.nodes, Now: r.Clock.Now}); err != nil {
+	if r.cluster, err = embedded.Open(embedded.Options{Path: r.path, Nodes: r.nodes, Now: r.now}); err != nil {
 		r.T.Fatal(err)
 	}
 	addr, err := r.cluster.Serve("127.0.0.1:0")
@@ -70,12 +71,12 @@ func (r *rig) open() {
 	if r.client, err = nomad.New(nomad.Config{Addr: addr, Driver: "docker", Sim: true}); err != nil {
 		r.T.Fatal(err)
 	}
-	r.Service = r.service(r.Store)
+	r.Service = r.service(r.Store, r.client)
 }
 
 // service is a core on the store that remembers nothing of the one before.
-func (r *rig) service(s domain.Store) *domain.Service {
-	return domain.New(domain.Config{Store: s, Cluster: r.client, Clock: r.Business, Passwords: domaintest.Passwords{},
+func (r *rig) service(s domain.Store, c domain.Cluster) *domain.Service {
+	return domain.New(domain.Config{Store: s, Cluster: c, Clock: r.Business, Passwords: domaintest.Passwords{},
 		Issuers: map[string]domain.Issuer{"local": domaintest.Issuer("local")}})
 }
 

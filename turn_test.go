@@ -162,7 +162,7 @@ func TestACapAdmitsExactlyWhatFits(t *testing.T) {
 	})
 }
 
-// midMonth is a pool whose clock stands a day before its month's end.
+// nearMonthEnd moves the pool's clock to three hours before its month's end.
 func nearMonthEnd(r *rig) (month pool.Month, end pool.Instant) {
 	r.T.Helper()
 	zone := must[*time.Location](r, "zone")(time.LoadLocation("Europe/Berlin"))
@@ -346,25 +346,6 @@ func TestWhatANodeDidWhileItWasOutOfTouchAtMidnightIsNotCharged(t *testing.T) {
 		}
 		r.truth()
 	})
-}
-
-// refusing is a store whose commits fail at chosen times.
-type refusing struct {
-	domain.Store
-	before, after func() bool
-}
-
-var errCrash = errors.New("the process died here")
-
-func (s refusing) Update(ctx context.Context, fn func(tx domain.Tx) error) error {
-	if s.before != nil && s.before() {
-		return errCrash
-	}
-	err := s.Store.Update(ctx, fn)
-	if err == nil && s.after != nil && s.after() {
-		return errCrash // committed, and nobody was told
-	}
-	return err
 }
 
 func TestUseThatWasStoredTooLongIsTakenBack(t *testing.T) {

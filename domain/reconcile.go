@@ -225,10 +225,20 @@ func (s *Service) observeAttempt(ctx context.Context, w world, t Attempt, runs [
 		return s.store.Update(ctx, func(tx Tx) error {
 			return enqueue(tx, "nomad.stop", fmt.Sprintf("stop:%s:%d", t.ID.NomadID(), w.wall), attemptWork{Attempt: t.ID, Org: t.Org})
 		})
-	case t.StopAt == 0 && t.MaxEnd != pool.Never && w.now.Sub(t.MaxEnd) > overrun:
+	case t.StopAt == 0 && t.MaxEnd != pool.Never && w.now.Sub(latestEnd(t, runs)) > overrun:
 		return s.overran(ctx, t)
 	}
 	return nil
+}
+
+// latestEnd is when the maximum run time of an attempt is over. It counts from
+// when the cluster took it: a registration that had to wait costs no run time.
+func latestEnd(t Attempt, runs []Run) pool.Instant {
+	late := t.AdmittedAt
+	for _, r := range runs {
+		late = max(late, r.Created)
+	}
+	return late.Add(t.MaxEnd.Sub(t.AdmittedAt))
 }
 
 // stopLost tells at most once per resubmit interval of wall time that a stop

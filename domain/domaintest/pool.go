@@ -20,6 +20,7 @@ type Pool struct {
 	T        testing.TB
 	Service  *domain.Service
 	Store    *store.Store
+	Config   store.Config // where the store is
 	Clock    *Clock
 	Business *domain.BusinessClock
 	Operator domain.Actor
@@ -78,7 +79,7 @@ func New(t testing.TB, options ...Option) *Pool {
 
 func open(t testing.TB, c store.Config, options []Option) *Pool {
 	t.Helper()
-	p := &Pool{T: t, Clock: NewClock(storetest.Start), Business: &domain.BusinessClock{}}
+	p := &Pool{T: t, Config: c, Clock: NewClock(storetest.Start), Business: &domain.BusinessClock{}}
 	p.Store = storetest.Open(t, func(c *store.Config) { c.Wall, c.Business = p.Clock.Now, p.Business.Business }, c)
 	config := domain.Config{Store: p.Store, Issuers: map[string]domain.Issuer{"local": Issuer("local")}, Passwords: Passwords{}, Clock: p.Business}
 	for _, o := range options {
