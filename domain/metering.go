@@ -30,25 +30,7 @@ func (o Observation) observed() meter.Observation {
 // to the last midnight, or to its end when it has ended. seen is when the
 // cluster last had it in its list.
 func meterRun(tx Tx, terms Terms, t Attempt, r Run, seen pool.Instant, vanished bool) (meter.Held, error) {
-	all, err := tx.Observations(t.ID)
-	if err != nil {
-		return meter.Held{}, err
-	}
-	var obs []meter.Observation
-	for _, o := range all {
-		if o.Alloc == r.Alloc {
-			m := o.observed()
-			// Cover begins with the admission; a cluster whose clock is behind
-			// ours can't have begun before it.
-			m.Created = max(m.Created, t.AdmittedAt)
-			obs = append(obs, m)
-		}
-	}
-	sight := meter.Sighting{LastSeen: seen, Vanished: vanished}
-	if t.StopReason == EndTakenBack && (vanished || r.Status.Terminal()) {
-		sight.Notice = t.NoticeAt // while it runs on, the notice may still be withdrawn
-	}
-	held, err := meter.Hold(obs, sight, terms.Settings.SetupGrace)
+	held, err := heldBy(tx, terms, t, r, meter.Sighting{LastSeen: seen, Vanished: vanished})
 	if err != nil || held.Start == pool.Never {
 		return held, err
 	}
@@ -70,6 +52,28 @@ func meterRun(tx Tx, terms Terms, t Attempt, r Run, seen pool.Instant, vanished 
 		}
 	}
 	return held, storeUse(tx, terms, t, m, pool.Interval{Start: m.Until, End: max(held.End, m.Until)}, seen)
+}
+
+// heldBy concludes from what is stored of an allocation when it had its GPUs.
+func heldBy(tx Tx, terms Terms, t Attempt, r Run, sight meter.Sighting) (meter.Held, error) {
+	all, err := tx.Observations(t.ID)
+	if err != nil {
+		return meter.Held{}, err
+	}
+	var obs []meter.Observation
+	for _, o := range all {
+		if o.Alloc == r.Alloc {
+			m := o.observed()
+			// Cover begins with the admission; a cluster whose clock is behind
+			// ours can't have begun before it.
+			m.Created = max(m.Created, t.AdmittedAt)
+			obs = append(obs, m)
+		}
+	}
+	if t.StopReason == EndTakenBack && (sight.Vanished || r.Status.Terminal()) {
+		sight.Notice = t.NoticeAt // while it runs on, the notice may still be withdrawn
+	}
+	return meter.Hold(obs, sight, terms.Settings.SetupGrace)
 }
 
 // withinPromise ends charged use at the declared maximum: the "up to" shown
