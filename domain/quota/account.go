@@ -92,6 +92,17 @@ func (l *ledger) room(c, a int32) int {
 	return left
 }
 
+// roomBesideGuaranteed bounds room when all burst work below those accounts
+// were gone.
+func (l *ledger) roomBesideGuaranteed(c, a int32) int {
+	left := unlimited
+	for ; l.parent[a] >= 0; a = l.parent[a] {
+		x := l.at(c, a)
+		left = min(left, x.subtree-x.guaranteed+x.borrow)
+	}
+	return left
+}
+
 // potential is avail with nothing in use: a request above it can never fit.
 func (l *ledger) potential(c, a int32, whole int) int {
 	p := l.parent[a]

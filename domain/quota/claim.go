@@ -33,7 +33,11 @@ func (e *engine) milder(x, y int32) bool {
 
 // open starts a claim; false when no victim could ever help.
 func (e *engine) open(j *job, c int32, rule Rule) (*claim, bool) {
-	if e.ledger.room(c, j.account) < j.units || e.window(j, c) != 0 || !e.affordable(j, c) {
+	room := e.ledger.room(c, j.account)
+	if rule == ByQuota || rule == ByPriority { // it may take burst work of its own organisation
+		room = max(room, e.ledger.roomBesideGuaranteed(c, j.account))
+	}
+	if room < j.units || e.window(j, c) != 0 || !e.affordable(j, c) {
 		return nil, false
 	}
 	k := &claim{e: e, j: j, c: c, rule: rule, slow: e.anyPrivate || e.reserved[c].set && e.reserved[c].org == j.org}

@@ -65,7 +65,7 @@ func TestDecisionsKeepTheLaws(t *testing.T) {
 	for what, n := range map[string]int{"admissions": m.admissions, "reclaims": m.reclaims, "straddled victims": m.straddles, "gangs": m.gangs,
 		"guaranteed": m.guaranteed, "spot victims": m.spotVictims, "withdrawn notices": m.withdrawn, "places found elsewhere": m.elsewhere,
 		"covers changed": m.recovers, "reservations": m.reserved, "scattered": m.scattered, "fair moves": m.fair, "own priority": m.priority,
-		"sites": m.sites, "lend limits": m.lend, "borrow limits": m.borrow, "promises fulfilled": m.promisesKept, "minimal sets": m.minimal, "decisions of several steps": m.followed} {
+		"sites": m.sites, "lend limits": m.lend, "borrow limits": m.borrow, "promises fulfilled": m.promisesKept, "minimal sets": m.minimal, "owners that wait": m.owners, "decisions of several steps": m.followed} {
 		if n == 0 {
 			t.Errorf("the generator met no %s", what)
 		}
@@ -80,6 +80,7 @@ func (l laws) check() {
 	l.guaranteed()
 	l.victims()
 	l.grounds()
+	l.owners()
 	l.splits()
 	l.waits()
 	l.order()

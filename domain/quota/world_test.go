@@ -26,7 +26,7 @@ type met struct {
 	admissions, reclaims, victims, straddles, gangs, guaranteed, spotVictims int
 	withdrawn, elsewhere, recovers, reserved, scattered, fair, priority      int
 	decisions, followed, mostSteps                                           int
-	sites, lend, borrow, promisesKept, minimal, grounds                      int
+	sites, lend, borrow, promisesKept, minimal, grounds, owners              int
 }
 
 // draws is what the generator may vary.
