@@ -169,7 +169,7 @@ type LateBasis struct {
 	totals   []rating.Total
 }
 
-// Frozen is what Invoice.Doc holds.
+// Frozen is what Invoice.Doc holds: the document and what it was computed from.
 type Frozen struct {
 	Document invoice.Document
 	Basis    Basis
@@ -276,7 +276,7 @@ func promisesOf(tx Tx, totals []rating.Total, earlier []Frozen, m pool.Month) ([
 		}
 	}
 	slices.Sort(ids)
-	ups, err := tx.UpTos(ids)
+	ups, err := tx.Promised(ids)
 	if err != nil {
 		return nil, err
 	}
@@ -300,7 +300,7 @@ func promisesOf(tx Tx, totals []rating.Total, earlier []Frozen, m pool.Month) ([
 	var out []rating.Promise
 	for _, id := range ids {
 		if up, ok := ups[id]; ok {
-			out = append(out, rating.Promise{Job: id, UpTo: up, Before: before[id]})
+			out = append(out, rating.Promise{Job: id, UpTo: up.UpTo, Before: before[id]})
 		}
 	}
 	return out, nil

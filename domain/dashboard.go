@@ -79,7 +79,10 @@ func (d *Dashboard) fill(tx Tx, t Terms, a Actor) error {
 		d.Subscription, d.Plan, d.Fee = &sub, &v, v.Fee
 		d.PlanName = t.PlanName(v.Plan)
 	}
-	if c, ok := t.Cap(org, d.Now); ok {
+	only, narrow := a.Projects[org]
+	narrow = narrow && !a.Operator
+	seen := func(p pool.ProjectID) bool { return !narrow || slices.Contains(only, p) }
+	if c, ok := t.Cap(org, d.Now); ok && !narrow {
 		d.Cap = &c
 	}
 	w, err := readWork(tx, org)
@@ -90,14 +93,14 @@ func (d *Dashboard) fill(tx Tx, t Terms, a Actor) error {
 	if err != nil {
 		return err
 	}
-	d.Lines = lines
-	if d.Charges, err = rating.Charges(lines); err != nil {
+	d.Lines = partsOf(lines, seen)
+	if d.Charges, err = rating.Charges(d.Lines); err != nil {
 		return err
 	}
 	d.Quotas = quotaNow(t, org, lines, w.attempts, d.Now)
 	month := d.Month.Bounds(t.Zone)
 	for _, at := range w.attempts {
-		if at.Org != org {
+		if at.Org != org || !seen(at.Project) {
 			continue
 		}
 		for _, c := range pool.Covers {
@@ -110,20 +113,56 @@ func (d *Dashboard) fill(tx Tx, t Terms, a Actor) error {
 			d.Committed += up
 		}
 	}
-	if d.Counts, err = tx.CountJobs(org); err != nil {
-		return err
-	}
 	f := JobFilter{Org: org, Limit: 8}
-	if only, narrowed := a.Projects[org]; narrowed && !a.Operator {
+	if narrow {
 		f.Projects = only
+	}
+	if d.Counts, err = countJobs(tx, f, narrow); err != nil {
+		return err
 	}
 	jobs, err := tx.Jobs(f)
 	if err != nil {
 		return err
 	}
-	d.Projects = t.ProjectsOf(org)
+	d.Projects = slices.DeleteFunc(t.ProjectsOf(org), func(p Project) bool { return !seen(p.ID) })
 	d.Recent, err = jobRows(tx, t, w, jobs)
 	return err
+}
+
+// partsOf keeps of each line what is of the projects seen.
+func partsOf(lines []rating.Line, seen func(pool.ProjectID) bool) []rating.Line {
+	var out []rating.Line
+	for _, l := range lines {
+		parts := only(l.Parts, func(p rating.Part) bool { return seen(p.Project) })
+		if len(parts) == len(l.Parts) {
+			out = append(out, l)
+			continue
+		}
+		l.Parts, l.Quantity, l.Amount = parts, 0, 0
+		for _, p := range parts {
+			l.Quantity += p.Quantity
+			l.Amount += p.Amount
+		}
+		if len(parts) > 0 {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// countJobs by state; for somebody who is narrowed to projects only the newest
+// 200 of these.
+func countJobs(tx Tx, f JobFilter, narrow bool) (map[JobState]int64, error) {
+	if !narrow {
+		return tx.CountJobs(f.Org)
+	}
+	f.Limit = 200
+	jobs, err := tx.Jobs(f)
+	out := map[JobState]int64{}
+	for _, j := range jobs {
+		out[j.State]++
+	}
+	return out, err
 }
 
 func idsOf(jobs []Job) []pool.JobID {

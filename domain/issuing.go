@@ -30,7 +30,11 @@ func issue(tx Tx, a Actor, t Terms, o issueOrder) (Invoice, error) {
 	if o.Kind == invoice.Start {
 		span = invoice.Range{} // it takes nothing of the ledger
 	}
-	draft, err := invoice.Build(invoice.Order{ID: o.ID, Kind: o.Kind, Account: acc.ID, Org: acc.Org, Period: o.Month, Zone: t.Settings.Zone,
+	names, err := namesIn(tx, t, o.Lines)
+	if err != nil {
+		return Invoice{}, err
+	}
+	draft, err := invoice.Build(invoice.Order{ID: o.ID, Kind: o.Kind, Language: acc.Language, Names: names, Account: acc.ID, Org: acc.Org, Period: o.Month, Zone: t.Settings.Zone,
 		Currency: t.Settings.Currency, Seller: sellerOf(t.Settings), Buyer: buyerOf(acc), Tax: taxOf(acc), Lines: o.Lines, Range: span})
 	if err != nil {
 		return Invoice{}, err
@@ -71,6 +75,43 @@ func issue(tx Tx, a Actor, t Terms, o issueOrder) (Invoice, error) {
 		}
 	}
 	return inv, audit(tx, a, acc.Org, "invoice.issue", number, nil, map[string]any{"total": doc.Total, "month": o.Month.String(), "hash": doc.Hash})
+}
+
+// namesIn are the names of what the lines name by id.
+func namesIn(tx Tx, t Terms, lines []rating.Line) (map[string]string, error) {
+	out := map[string]string{}
+	users, err := userNames(tx)
+	if err != nil {
+		return nil, err
+	}
+	var ids []pool.JobID
+	for _, l := range lines {
+		if v, ok := t.Versions[l.Plan]; ok {
+			out[string(l.Plan)] = t.PlanName(v.Plan)
+		}
+		for _, c := range t.Classes {
+			if c.ID == l.Class {
+				out[string(l.Class)] = c.Name
+			}
+		}
+		for _, p := range l.Parts {
+			if _, have := out[string(p.Job)]; !have {
+				out[string(p.Job)] = ""
+				ids = append(ids, p.Job)
+			}
+			out[string(p.User)] = users[p.User]
+		}
+	}
+	jobs, err := tx.Promised(ids)
+	for id, j := range jobs {
+		out[string(id)] = j.Name
+	}
+	for _, l := range lines {
+		for _, p := range l.Parts {
+			out[string(p.Project)] = t.projectName(p.Project)
+		}
+	}
+	return out, err
 }
 
 func prefixOf(st Settings, issuer string) string {

@@ -168,8 +168,6 @@ type InvoiceView struct {
 	States   []InvoiceState
 	URL      string // where it can be paid online, empty for none
 	Bank     string
-	Jobs     map[pool.JobID]string // names of the jobs in the lines' parts
-	Users    map[pool.UserID]string
 }
 
 // Invoice finds an issued invoice of the organisation by its number.
@@ -179,7 +177,7 @@ func (s *Service) Invoice(ctx context.Context, a Actor, org pool.OrgID, number s
 		return v, err
 	}
 	err := s.store.View(ctx, func(tx Tx) error {
-		v = InvoiceView{Jobs: map[pool.JobID]string{}}
+		v = InvoiceView{}
 		inv, err := tx.InvoiceByNumber(number)
 		if err != nil {
 			return err
@@ -203,8 +201,7 @@ func (s *Service) Invoice(ctx context.Context, a Actor, org pool.OrgID, number s
 			return err
 		}
 		v.InvoiceRow = InvoiceRow{inv, shownState(v.States[len(v.States)-1].State, inv, tx.Now()), v.Balance.Paid}
-		v.Users, err = userNames(tx)
-		return err
+		return nil
 	})
 	return v, err
 }
@@ -243,7 +240,11 @@ func (s *Service) Draft(ctx context.Context, a Actor, org pool.OrgID, id pool.Ac
 		if err != nil {
 			return err
 		}
-		d, err = invoice.Build(invoice.Order{Kind: invoice.Regular, Account: acc.ID, Org: org, Period: m, Zone: t.Settings.Zone,
+		names, err := namesIn(tx, t, lines)
+		if err != nil {
+			return err
+		}
+		d, err = invoice.Build(invoice.Order{Kind: invoice.Regular, Names: names, Language: acc.Language, Account: acc.ID, Org: org, Period: m, Zone: t.Settings.Zone,
 			Currency: t.Settings.Currency, Seller: sellerOf(t.Settings), Buyer: buyerOf(acc), Tax: taxOf(acc), Lines: lines})
 		return err
 	})

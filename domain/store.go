@@ -185,6 +185,12 @@ type JobFilter struct {
 	Limit    int          // at most 200
 }
 
+// Promised is what an invoice needs to know of a job.
+type Promised struct {
+	Name string
+	UpTo money.Amount
+}
+
 type JobTx interface {
 	Job(org pool.OrgID, id pool.JobID) (Job, error)
 	JobByID(id pool.JobID) (Job, error) // for loops, all members
@@ -193,8 +199,8 @@ type JobTx interface {
 	LiveJobs() ([]Job, error) // all members, by SubmittedAt, ID
 	InsertJob(j Job) error
 	UpdateJob(j Job) error
-	// UpTos are the promises of these jobs, in chunks of one statement.
-	UpTos(ids []pool.JobID) (map[pool.JobID]money.Amount, error)
+	// Promised are names and promises of these jobs, in chunks of one statement.
+	Promised(ids []pool.JobID) (map[pool.JobID]Promised, error)
 	// SetReasons changes only what the engine explains: reasons, position, expected start.
 	SetReasons(id pool.JobID, reasons []pool.Reason, position int, startsBy pool.Instant) error
 }

@@ -105,6 +105,15 @@ func (t Terms) ProjectsOf(org pool.OrgID) []Project {
 	return out
 }
 
+func (t Terms) projectName(id pool.ProjectID) string {
+	for _, p := range t.Projects {
+		if p.ID == id {
+			return p.Name
+		}
+	}
+	return ""
+}
+
 // PlanName of a plan, "" when there is none.
 func (t Terms) PlanName(id pool.PlanID) string {
 	for _, p := range t.Plans {

@@ -134,7 +134,7 @@ func (q *call) invoiceLine(v domain.InvoiceView, l invoice.Line, cur money.Curre
 		From: apiTime(l.Service.Start), To: apiTime(l.Service.End), Quantity: int64(l.Quantity), Price: apiPrice{int64(l.Price), cur.Code},
 		Amount: q.amount(l.Amount), TaxRate: int64(l.Tax.Rate), Jobs: []apiInvoicePart{}}
 	for _, p := range l.Parts {
-		x.Jobs = append(x.Jobs, apiInvoicePart{string(p.Job), string(p.Project), apiName{string(p.User), v.Users[p.User]}, int64(p.Quantity), q.amount(p.Amount)})
+		x.Jobs = append(x.Jobs, apiInvoicePart{string(p.Job), string(p.Project), apiName{string(p.User), v.Frozen.Document.Names[string(p.User)]}, int64(p.Quantity), q.amount(p.Amount)})
 	}
 	return x
 }

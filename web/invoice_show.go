@@ -157,7 +157,7 @@ func (v *visit) behind(d invoice.Document, x domain.InvoiceView, names map[strin
 		var amount money.Amount
 		for _, p := range l.Parts {
 			use, amount = use+p.Quantity, amount+p.Amount
-			t.Rows = append(t.Rows, row(head(named(names, string(p.Job)), v.jobPath(p.Job, "")), text(named(names, string(p.Project))), text(named(x.Users, p.User)), num(v.hours(p.Quantity)), num(v.money(p.Amount))))
+			t.Rows = append(t.Rows, row(head(named(names, string(p.Job)), v.jobPath(p.Job, "")), text(named(names, string(p.Project))), text(named(names, string(p.User))), num(v.hours(p.Quantity)), num(v.money(p.Amount))))
 		}
 		t.Foot = []ui.Row{{Total: true, Cells: []ui.Cell{{Text: v.T("Line %d", l.No), Head: true, Span: "3"}, num(v.hours(use)), num(v.money(amount))}}}
 		out = append(out, views.Unfold{ID: "line-" + number(l.No), Title: v.T("%d. %s: %s", l.No, v.position(l.Line, names), v.money(l.Amount)), Body: t.Show()})
@@ -230,7 +230,7 @@ func (v *visit) invoiceCSV(x domain.InvoiceView, names map[string]string) error 
 				price = c.FormatPrice(l.Price)
 			}
 			out.add(d.Number, number(l.No), string(l.Kind), v.position(l.Line, names), string(l.Class), string(l.Cover), isoOrEmpty(l.Service.Start), isoOrEmpty(l.Service.End), string(p.Project), named(names, string(p.Project)),
-				string(p.User), named(x.Users, p.User), string(p.Job), p.Quantity.Hours(), price, c.Format(p.Amount), l.Tax.Rate.String())
+				string(p.User), named(names, string(p.User)), string(p.Job), p.Quantity.Hours(), price, c.Format(p.Amount), l.Tax.Rate.String())
 		}
 	}
 	return v.sheet(out)

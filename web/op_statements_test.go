@@ -27,6 +27,7 @@ func TestTheOperatorsPagesAskTheSameHoweverManyMembersThereAre(t *testing.T) {
 	pages := []string{"/op", "/op/members", "/op/classes", "/op/plans", "/op/prices", "/op/nodes", "/op/queue", "/op/closing", "/op/invoices", "/op/settings", "/op/audit"}
 	before := map[string]int64{}
 	for _, p := range pages {
+		asks(p) // reads what changes seldom
 		before[p] = asks(p)
 	}
 	for i := range 30 {
@@ -34,6 +35,7 @@ func TestTheOperatorsPagesAskTheSameHoweverManyMembersThereAre(t *testing.T) {
 		b.must(err)
 	}
 	for _, p := range pages {
+		asks(p)
 		if n := asks(p); n != before[p] || n > 12 || n == 0 {
 			t.Errorf("%s: %d statements, %d with 30 more members; at most 12 and the same", p, before[p], n)
 		}

@@ -195,17 +195,17 @@ func (t *tx) CountJobs(org pool.OrgID) (map[domain.JobState]int64, error) {
 	return out, fail(err)
 }
 
-// UpTos are the promises shown at submit of these jobs, one statement per 1000;
+// Promised are the promises shown at submit of these jobs, one statement per 1000;
 // an unknown job is absent.
-func (t *tx) UpTos(ids []pool.JobID) (map[pool.JobID]money.Amount, error) {
-	out := make(map[pool.JobID]money.Amount, len(ids))
+func (t *tx) Promised(ids []pool.JobID) (map[pool.JobID]domain.Promised, error) {
+	out := make(map[pool.JobID]domain.Promised, len(ids))
 	for part := range slices.Chunk(ids, atOnce) {
 		var rows []jobRow
-		if err := t.db.Select("id", "up_to").Where("id IN ?", part).Find(&rows).Error; err != nil {
+		if err := t.db.Select("id", "name", "up_to").Where("id IN ?", part).Find(&rows).Error; err != nil {
 			return nil, fail(err)
 		}
 		for _, r := range rows {
-			out[pool.JobID(r.ID)] = money.Amount(r.UpTo)
+			out[pool.JobID(r.ID)] = domain.Promised{Name: r.Name, UpTo: money.Amount(r.UpTo)}
 		}
 	}
 	return out, nil

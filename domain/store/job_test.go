@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"gpupool/domain"
-	"gpupool/domain/money"
 	"gpupool/domain/pool"
 	"gpupool/domain/store"
 	"gpupool/domain/store/storetest"
@@ -291,8 +290,8 @@ func TestPromisesOfManyJobsAreFound(t *testing.T) {
 			ids = append(ids, pool.JobID(fmt.Sprint("none-", n)))
 		}
 		inView(t, s, func(tx domain.Tx) error {
-			got, err := tx.UpTos(append(ids, aJob(uni, 1).ID))
-			if d := cmp.Diff(map[pool.JobID]money.Amount{dear.ID: 1 << 60, aJob(uni, 1).ID: 38_400}, got); d != "" || err != nil {
+			got, err := tx.Promised(append(ids, aJob(uni, 1).ID))
+			if d := cmp.Diff(map[pool.JobID]domain.Promised{dear.ID: {Name: dear.Name, UpTo: 1 << 60}, aJob(uni, 1).ID: {Name: aJob(uni, 1).Name, UpTo: 38_400}}, got); d != "" || err != nil {
 				t.Errorf("%v %s", err, d)
 			}
 			return nil
