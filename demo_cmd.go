@@ -59,7 +59,7 @@ func runDemo(ctx context.Context, cfg config, f demoFlags, out io.Writer) error 
 	}
 	p := &portal{config: cfg, log: newLog(cfg, os.Stderr), pace: demoPace}
 	defer p.close()
-	if err := p.openStore(ctx, true); err != nil {
+	if err := p.openDemoStore(ctx, out); err != nil {
 		return err
 	}
 	story, err := loadStory()
@@ -77,6 +77,28 @@ func runDemo(ctx context.Context, cfg config, f demoFlags, out io.Writer) error 
 		fmt.Fprintln(out, "  "+who)
 	}
 	return p.serve(ctx, l)
+}
+
+// openDemoStore opens the demo's databases. A history that was being made when
+// the program ended is not left half: it is made anew.
+func (p *portal) openDemoStore(ctx context.Context, out io.Writer) error {
+	_, err := os.Stat(filepath.Join(p.config.Data, "gpupool.db"))
+	fresh := errors.Is(err, fs.ErrNotExist)
+	if err := p.openStore(ctx, true); err != nil || fresh {
+		return err
+	}
+	made, err := demoMade(ctx, p.store)
+	if err != nil || made {
+		return err
+	}
+	fmt.Fprintln(out, "The demo's history was not made to its end last time; it is made anew.")
+	if err := p.store.Close(); err != nil {
+		return err
+	}
+	if err := startOver(p.config.Data); err != nil {
+		return err
+	}
+	return p.openStore(ctx, true)
 }
 
 // loopback tells whether an address can be reached from this machine only.
@@ -130,7 +152,7 @@ func startOver(dir string) error {
 }
 
 func (s story) web() *web.DemoOptions {
-	o := &web.DemoOptions{Sentence: "Demo. Simulated cluster and mail; no GPU is used; no money moves."}
+	o := &web.DemoOptions{Sentence: "Simulated cluster and mail; no GPU is used; no money moves."}
 	for _, p := range s.People {
 		o.People = append(o.People, web.DemoPerson{Email: p.Email, Name: p.Name, Role: p.Title})
 	}

@@ -21,6 +21,7 @@ type History struct {
 	Devices map[pool.NodeID][]string // of each node, in order
 	Users   map[pool.UserID]pool.UserID
 	Specs   func(j replay.Job) JobSpec
+	Log     func(j replay.Job, a replay.Attempt) []byte // the end of what an ended attempt wrote
 	// metered is how far each allocation is in the ledger.
 	metered map[pool.AllocID]pool.Instant
 	held    map[pool.AllocID][]string
@@ -138,6 +139,9 @@ func (h *History) importJob(tx Tx, t Terms, o replay.Outcome) error {
 		last = &at
 	}
 	h.finish(&j, o, last)
+	if last != nil && last.State == AttemptEnded {
+		j.LogTail = h.Log(o.Job, o.Attempts[len(o.Attempts)-1])
+	}
 	if err := tx.InsertJob(j); err != nil {
 		return err
 	}

@@ -200,16 +200,17 @@ class LiveFeed extends HTMLElement {
   }
 }
 
-// --- <local-time auto>: an instant in the browser's zone, named ------------------------------------------------------
+// --- <local-time>: the text stays in the page's zone, so that all times of a page agree; hovering tells the browser's --
 
 class LocalTime extends HTMLElement {
   connectedCallback() {
     const time = this.querySelector("time");
     const at = new Date(time?.dateTime || "");
-    if (!this.hasAttribute("auto") || Number.isNaN(at.getTime())) return;
-    time.textContent = new Intl.DateTimeFormat(page().lang, {
+    if (Number.isNaN(at.getTime())) return;
+    const here = new Intl.DateTimeFormat(page().lang, {
       year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZoneName: "short",
     }).format(at);
+    time.title = `${time.dateTime} · ${here}`;
   }
 }
 

@@ -55,7 +55,7 @@ func (v *visit) profileForm(f accountForms) views.Form {
 	return views.Form{ID: "profile", Action: "/account/profile", Nonce: newNonce(), Submit: v.T("Save"), Problem: r.whole, Fields: []views.Input{
 		{Field: ui.Field{Name: "name", Label: v.T("Name"), Value: in.Name, Error: r.at["name"], Required: true, Autocomplete: "name"}},
 		{Kind: "select", Field: ui.Field{Name: "lang", Label: v.T("Language"), Value: in.Lang, Options: langs, Error: r.at["lang"], Required: true}},
-		{Field: ui.Field{Name: "time_zone", Label: v.T("Time zone"), Hint: v.T("For example Europe/Berlin. Empty: that of the browser."), Value: in.TimeZone, Error: r.at["time_zone"]}},
+		{Field: ui.Field{Name: "time_zone", Label: v.T("Time zone"), Hint: v.T("For example Europe/Berlin. Empty: that of the pool."), Value: in.TimeZone, Error: r.at["time_zone"]}},
 	}}
 }
 

@@ -19,7 +19,6 @@ type format struct {
 	lang.Printer
 	zone     *time.Location
 	currency money.Currency
-	browser  bool // the viewer has chosen no zone: the browser may show its own
 }
 
 // money is an amount with its currency: "1,234.50 EUR".
@@ -73,11 +72,11 @@ func (f format) clock(i pool.Instant) ui.Time {
 		return ui.Time{}
 	}
 	t := i.In(f.zoneOrUTC())
-	return ui.Time{ISO: iso(i), Text: f.date(t) + ", " + t.Format("15:04 MST"), Auto: f.browser}
+	return ui.Time{ISO: iso(i), Text: f.date(t) + ", " + t.Format("15:04 MST")}
 }
 
 // business is an instant that the pool's zone decides, such as the demo's clock or a month's end: it is never shown
-// in the browser's zone.
+// in the viewer's own zone.
 func (f format) business(i pool.Instant, zone *time.Location) ui.Time {
 	if i == 0 || i == pool.Never {
 		return ui.Time{}

@@ -27,13 +27,13 @@ func (v *visit) jobLogPanel(j domain.Job) (templ.Component, []ui.Link, error) {
 	}
 	links := []ui.Link{{Label: v.T("Download"), Href: v.jobPath(j.ID, "/log")}, {Label: v.T("Errors only"), Href: v.jobPath(j.ID, "/log?stream=stderr")}}
 	text, err := v.logText(j.ID, "stdout", logTail)
-	switch domain.CodeOf(err) {
-	case domain.Unavailable, domain.NotFound:
-		if err != nil {
-			return ui.Notice{Tone: ui.Warn, Text: v.T("The log can't be read now. It shows here as soon as the cluster answers.")}.Show(), links, nil
-		}
-	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case domain.CodeOf(err) == domain.NotFound:
+		return ui.Notice{Tone: ui.Info, Text: v.T("The log was collected: the cluster no longer keeps it.")}.Show(), nil, nil
+	case domain.CodeOf(err) == domain.Unavailable:
+		return ui.Notice{Tone: ui.Warn, Text: v.T("The log can't be read now. It shows here as soon as the cluster answers.")}.Show(), links, nil
+	default:
 		return nil, nil, err
 	}
 	src := ""

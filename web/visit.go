@@ -134,13 +134,13 @@ func (v *visit) identify() error {
 	return nil
 }
 
-// speak chooses language and zone: the person's own, else the browser's and the pool's.
+// speak chooses language and zone: the person's own, else the browser's language and the pool's zone.
 func (v *visit) speak() {
 	said := lang.Lang(v.user.Lang)
 	if !v.actor.SignedIn() {
 		said = lang.Match(v.echo.Request().Header.Get("Accept-Language"))
 	}
-	v.format = format{Printer: lang.For(said), zone: v.settings.Location(), currency: v.settings.Currency, browser: v.user.TimeZone == ""}
+	v.format = format{Printer: lang.For(said), zone: v.settings.Location(), currency: v.settings.Currency}
 	if loc, err := time.LoadLocation(v.user.TimeZone); err == nil && v.user.TimeZone != "" {
 		v.zone = loc
 	}

@@ -31,6 +31,7 @@ type Crowd struct {
 	Minutes     [2]int    `json:"minutes"` // shortest and longest run
 	LimitFactor int       `json:"limit_factor"`
 	FailPercent int       `json:"fail_percent"`
+	QuietHours  int       `json:"quiet_hours,omitempty"` // before the end, when nothing new comes
 }
 
 // Columns of the trace format that WriteCrowd writes and Read reads.
@@ -45,6 +46,7 @@ func WriteCrowd(w io.Writer, crowds []Crowd, start, until pool.Instant, zone *ti
 	}
 	for k, x := range crowds {
 		r := rand.New(rand.NewPCG(seed, uint64(k)))
+		until := until.Add(-time.Duration(x.QuietHours) * time.Hour)
 		n := 0
 		for at := start; at < until; {
 			// Uniform between nothing and twice the mean: integers only.

@@ -39,7 +39,7 @@ func (c *Cluster) logText(a *alloc, kind string, now pool.Instant) string {
 	}
 	if kind == "stdout" {
 		for _, s := range a.Signals {
-			lines = append(lines, logLine{s.At, "received " + s.Name + ": checkpoint written to /checkpoint"})
+			lines = append(lines, logLine{s.At, "received " + s.Name + checkpointed})
 		}
 	}
 	slices.SortStableFunc(lines, func(x, y logLine) int { return int(x.at - y.at) })
@@ -54,10 +54,10 @@ func (c *Cluster) logText(a *alloc, kind string, now pool.Instant) string {
 }
 
 func (c *Cluster) tryLines(a *alloc, n int, v pool.Interval) []logLine {
-	lines := []logLine{{v.Start, fmt.Sprintf("try %d of %s begins on %d GPUs (simulated: nothing is executed)", n+1, a.Name, len(a.deviceIDs()))}}
+	lines := []logLine{{v.Start, firstWords(n, a.Name, len(a.deviceIDs()))}}
 	every := pool.Instant(a.Fate.LogEvery)
 	for i, at := 0, v.Start+every; at < v.End && i < maxLines; i, at = i+1, at+every {
-		text := fmt.Sprintf("step %d loss %d.%03d", (i+1)*100, 1+300/(100+i), draw(1000, a.JobID, fmt.Sprint(i)))
+		text := stepWords(a.JobID, i)
 		if len(a.Fate.Log) > 0 {
 			text = a.Fate.Log[i%len(a.Fate.Log)]
 		}
@@ -66,16 +66,32 @@ func (c *Cluster) tryLines(a *alloc, n int, v pool.Interval) []logLine {
 	return lines
 }
 
+func firstWords(n int, name string, gpus int) string {
+	return fmt.Sprintf("try %d of %s begins on %d GPUs (simulated: nothing is executed)", n+1, name, gpus)
+}
+
+func stepWords(job string, i int) string {
+	return fmt.Sprintf("step %d loss %d.%03d", (i+1)*100, 1+300/(100+i), draw(1000, job, fmt.Sprint(i)))
+}
+
+const checkpointed = ": checkpoint written to /checkpoint"
+
+const outOfMemory = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. " +
+	"GPU 0 has a total capacity of 79.25 GiB of which 112.00 MiB is free."
+
+func failedWords(code int) string {
+	return fmt.Sprintf("RuntimeError: the training script ended with code %d", code)
+}
+
 // lastWords is the last line of a try that ends by itself.
 func lastWords(a *alloc) string {
 	switch {
 	case a.Fate.OOM == "gpu":
-		return "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. " +
-			"GPU 0 has a total capacity of 79.25 GiB of which 112.00 MiB is free."
+		return outOfMemory
 	case a.Fate.OOM == "host":
 		return ""
 	case a.Fate.Exit != 0:
-		return fmt.Sprintf("RuntimeError: the training script ended with code %d", a.Fate.Exit)
+		return failedWords(a.Fate.Exit)
 	}
 	return "finished"
 }

@@ -11,12 +11,11 @@ const (
 	Bad     Tone = "bad"     // broken, refused, lost
 )
 
-// Time is an instant ready to print. Auto lets the browser show it in its own zone, named; it is for people who are
-// not signed in or have chosen no zone. Without script the text stands as given.
+// Time is an instant ready to print, in the zone of the whole page: the viewer's own, else the pool's. The browser
+// only adds its own zone to what shows on hover.
 type Time struct {
 	ISO  string // RFC 3339 in UTC, shown on hover
 	Text string // in the viewer's zone, with the zone named where the page does not name it
-	Auto bool
 }
 
 // Link is a word that leads somewhere.
