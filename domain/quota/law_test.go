@@ -284,7 +284,7 @@ func (l laws) victims() {
 // I3 for victims that stay under notice while a promise that counted on them
 // ends: one that is left must have a claim on them by itself.
 func (l laws) grounds() {
-	next := after(&l.before, l.plan, l.now)
+	next := after(&l.before, l.plan, l.now, build(&l.before, l.now).jobs)
 	var e *engine
 	for _, w := range l.plan.Withdrawn {
 		for _, p := range l.before.Promises {

@@ -151,6 +151,9 @@ func Run(p Pool, jobs []Job, opt Options) (Result, error) {
 func newSim(p Pool, jobs []Job, opt Options) *sim {
 	s := &sim{pool: p, opt: opt, snap: quota.Snapshot{Brief: true}, index: map[pool.JobID]int{}, running: map[pool.JobID]int{}, classes: map[pool.ClassID]int{}}
 	s.snap.Nodes = p.NodeList()
+	slices.SortFunc(s.snap.Nodes, func(a, b quota.Node) int { // once, not in each decision
+		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.ID, b.ID))
+	})
 	for _, n := range s.snap.Nodes {
 		s.classes[n.Class] += n.GPUs
 		s.res.capacity += n.GPUs
