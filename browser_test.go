@@ -16,7 +16,7 @@ import (
 )
 
 // patience is how long a test waits for what a person would see within a second.
-const patience = 60 * time.Second
+const patience = 30 * time.Second
 
 // findChromium is the browser of this machine; with CI=true it must be there.
 func findChromium(t *testing.T) string {
@@ -115,11 +115,11 @@ func (b *tab) until(what, expression string) {
 func (b *tab) sees(texts ...string) {
 	b.t.Helper()
 	for _, s := range texts {
-		b.until("sees "+s, "document.body.textContent.includes("+quote(s)+")")
+		b.until("sees "+s, "document.body.textContent.includes("+jsonOf(s)+")")
 	}
 }
 
-func quote(v any) string {
+func jsonOf(v any) string {
 	j, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
@@ -146,7 +146,7 @@ func (b *tab) fill(form string, values map[string]string) {
 			}
 		}
 		return ""
-	})(`+quote(form)+`, `+quote(values)+`)`)
+	})(`+jsonOf(form)+`, `+jsonOf(values)+`)`)
 	if missing != "" {
 		b.t.Fatalf("%s finds no %s at %s", b.who, missing, ask[string](b, "location.href"))
 	}
@@ -161,7 +161,7 @@ func (b *tab) press(selector string) {
 		window.before = true
 		e.click()
 		return true
-	})(`+quote(selector)+`)`)
+	})(`+jsonOf(selector)+`)`)
 	if !found {
 		b.t.Fatalf("%s finds no %s at %s: %s", b.who, selector, ask[string](b, "location.href"), ask[string](b, "document.body.innerText"))
 	}

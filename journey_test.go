@@ -149,11 +149,11 @@ const shownCost = `parseFloat(document.querySelector("#figures")?.textContent.ma
 func (j *journey) run() {
 	b := j.researcher
 	b.sees("Try 1 admitted", "Try 1 runs")
-	b.until("sees the job run", `document.querySelector("h1")?.parentElement.parentElement.textContent.includes("Running")`)
+	b.until("sees the job run", `document.querySelector("#state")?.textContent.includes("Running")`)
 	b.until("sees what it wrote", `document.querySelector("#log")?.textContent.replace(/\s+/g, " ").length > 40`)
 	b.until("sees its cost", shownCost+" > 0")
 	before := ask[float64](b, shownCost)
-	b.until("sees its cost grow", shownCost+" > "+quote(before))
+	b.until("sees its cost grow", shownCost+" > "+jsonOf(before))
 	j.month = ask[string](b, `new Intl.DateTimeFormat("sv-SE", {timeZone: "Europe/Berlin", year: "numeric", month: "2-digit"}).format(new Date())`)
 
 	j.operator.open("/op")
@@ -169,8 +169,10 @@ func (j *journey) look() {
 	b := j.owner
 	b.open("/o/rheinau/quota")
 	b.sees("H100 80 GB")
-	b.open("/o/rheinau/usage")
-	b.sees("LLM", "Li Ming 李明")
+	b.open("/o/rheinau/usage?by=project")
+	b.sees("LLM")
+	b.open("/o/rheinau/usage?by=person")
+	b.sees("Li Ming 李明")
 }
 
 // closeMonth: the operator moves the clock past the month's end and its grace, and closes it.

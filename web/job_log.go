@@ -94,9 +94,17 @@ func (s *Server) jobLogStream(v *visit) error {
 	}
 	if w.open || w.begin() == nil {
 		w.flush()
-		_ = w.stream.send("event: end\ndata: end\n\n") // the browser may have gone
+		if !v.lives(id) {
+			_ = w.stream.send("event: end\ndata: end\n\n") // the browser may have gone
+		}
 	}
 	return nil
+}
+
+// lives tells whether a job may still write: it is about to start, or queued again. The browser then asks again.
+func (v *visit) lives(id pool.JobID) bool {
+	j, err := v.server.service.Job(v.ctx, v.actor, v.org, id)
+	return err == nil && j.Job.Live()
 }
 
 // logEvents turns what a log writes into server-sent events, one for each line.
