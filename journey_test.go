@@ -197,7 +197,8 @@ func (j *journey) readInvoice() {
 	b.open("/o/rheinau/invoices")
 	b.press(`main table a[href^="/o/rheinau/invoices/"]`)
 	j.invoice = ask[string](b, `location.pathname.split("/").pop()`)
-	b.sees("Lab", "H100 80 GB", "GPU-hours", "llm-ft-70b")
+	b.sees("Lab", "H100 80 GB", "GPU-hours")
+	b.until("finds the job behind its line", `document.querySelector('[id^="line-"] a[href="`+j.job+`"]')`)
 	pdf := ask[string](b, `fetch(location.pathname + ".pdf").then(r => r.text()).then(s => s.slice(0, 5))`)
 	if pdf != "%PDF-" {
 		j.t.Errorf("the PDF begins with %q", pdf)
