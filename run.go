@@ -80,9 +80,13 @@ func writable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
+// retain is how long the embedded cluster keeps what has ended (business
+// time): longer than anybody looks at a log.
+const retain = 14 * 24 * time.Hour
+
 // openEmbedded starts the embedded cluster on a loopback port of its own.
 func (p *portal) openEmbedded(nodes []embedded.NodeSpec) error {
-	c, err := embedded.Open(embedded.Options{Path: filepath.Join(p.config.Data, "cluster.db"), Nodes: nodes,
+	c, err := embedded.Open(embedded.Options{Path: filepath.Join(p.config.Data, "cluster.db"), Nodes: nodes, Retain: retain,
 		Now: func() pool.Instant { return p.clock.Business(wallInstant()) }})
 	if err != nil {
 		return err
