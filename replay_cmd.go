@@ -32,6 +32,9 @@ func replayCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
+			if len(t.Jobs) == 0 {
+				return fmt.Errorf("%s: %s", args[0], t.Useless())
+			}
 			res, err := replay.Run(p, t.Jobs, replay.Options{Until: pool.Never, NoLending: noLending, Restart: restart})
 			if err != nil {
 				return err

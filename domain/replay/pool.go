@@ -33,7 +33,7 @@ type Pool struct {
 	Trace    Mapping     `json:"trace"`
 }
 
-// Duration reads "10m" or "24h".
+// Duration reads "10m" or "24h", up to a year.
 type Duration time.Duration
 
 func (d *Duration) UnmarshalJSON(b []byte) error {
@@ -42,8 +42,8 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("a duration is a text like \"10m\", not %s", b)
 	}
 	v, err := time.ParseDuration(s)
-	if err != nil || v < 0 {
-		return fmt.Errorf("%q is not a duration like \"10m\" or \"24h\"", s)
+	if err != nil || v < 0 || v > 366*24*time.Hour {
+		return fmt.Errorf("%q is not a duration like \"10m\" or \"24h\", at most a year", s)
 	}
 	*d = Duration(v)
 	return nil
@@ -145,57 +145,13 @@ func LoadPool(r io.Reader) (Pool, error) {
 	if err := d.Decode(&p); err != nil {
 		return p, fmt.Errorf("%w: %w", ErrPool, err)
 	}
+	if _, err := d.Token(); err != io.EOF {
+		return p, fmt.Errorf("%w: there is more after the closing brace", ErrPool)
+	}
 	if err := p.check(); err != nil {
 		return p, fmt.Errorf("%w: %w", ErrPool, err)
 	}
 	return p, nil
-}
-
-func (p *Pool) check() error {
-	if _, err := money.CurrencyOf(p.Currency); err != nil {
-		return fmt.Errorf("currency: %w", err)
-	}
-	if _, err := time.LoadLocation(p.Zone); err != nil || p.Zone == "" {
-		return fmt.Errorf("zone: %q is not a time zone", p.Zone)
-	}
-	classes := map[pool.ClassID]bool{}
-	for i, c := range p.Classes {
-		if pool.CheckSlugClass(string(c.ID)) != nil || classes[c.ID] {
-			return fmt.Errorf("classes[%d].id: %q is empty, doubled or no identifier", i, c.ID)
-		}
-		classes[c.ID] = true
-	}
-	for i, n := range p.Nodes {
-		if !classes[n.Class] {
-			return fmt.Errorf("nodes[%d].class: there is no class %q", i, n.Class)
-		}
-		if n.GPUs < 1 || n.GPUs > 1024 || n.Count < 0 || n.Count > 100_000 || n.Name == "" {
-			return fmt.Errorf("nodes[%d]: needs a name, 1 to 1024 gpus and a count of at most 100000", i)
-		}
-	}
-	plans := map[pool.PlanID]bool{}
-	for i, pl := range p.Plans {
-		plans[pl.ID] = true
-		for c, q := range pl.Classes {
-			if !classes[c] || q.Guaranteed < 0 || q.Included < 0 || q.Borrow < 0 || q.Lend < 0 {
-				return fmt.Errorf("plans[%d].classes[%s]: unknown class or a negative number", i, c)
-			}
-		}
-	}
-	for i, o := range p.Orgs {
-		if pool.CheckSlug(string(o.ID)) != nil || !plans[o.Plan] {
-			return fmt.Errorf("organisations[%d]: needs an identifier and a plan that exists, has %q and %q", i, o.ID, o.Plan)
-		}
-	}
-	for c := range p.Trace.Classes {
-		if !classes[p.Trace.Classes[c]] {
-			return fmt.Errorf("trace.classes[%q]: there is no class %q", c, p.Trace.Classes[c])
-		}
-	}
-	if _, err := p.Terms(0, pool.Never); err != nil {
-		return err
-	}
-	return nil
 }
 
 // NodeList spells out the counted nodes.
@@ -238,7 +194,7 @@ func (p Pool) Terms(from, to pool.Instant) (Terms, error) {
 	}
 	for i, l := range p.Prices {
 		valid := pool.Interval{Start: 0, End: pool.Never}
-		if i > 0 {
+		if i > 0 { // each list begins where the one before it ends
 			if valid.Start, err = instant(l.From); err != nil {
 				return t, fmt.Errorf("prices[%d].from: %w", i, err)
 			}
@@ -246,6 +202,9 @@ func (p Pool) Terms(from, to pool.Instant) (Terms, error) {
 		if i+1 < len(p.Prices) {
 			if valid.End, err = instant(p.Prices[i+1].From); err != nil {
 				return t, fmt.Errorf("prices[%d].from: %w", i+1, err)
+			}
+			if valid.End <= valid.Start {
+				return t, fmt.Errorf("prices[%d].from: %q is not after the list before it", i+1, p.Prices[i+1].From)
 			}
 		}
 		for k, r := range l.Rows {
@@ -311,7 +270,8 @@ func (r PriceRow) Minutes() (from, to int, err error) {
 		return 0, 1440, nil
 	}
 	var h1, m1, h2, m2 int
-	if n, err := fmt.Sscanf(r.Window, "%d:%d-%d:%d", &h1, &m1, &h2, &m2); n != 4 || err != nil {
+	if n, err := fmt.Sscanf(r.Window, "%d:%d-%d:%d", &h1, &m1, &h2, &m2); n != 4 || err != nil ||
+		r.Window != fmt.Sprintf("%02d:%02d-%02d:%02d", h1, m1, h2, m2) || min(m1, m2) < 0 || max(m1, m2) > 59 {
 		return 0, 0, fmt.Errorf("%q is not like 22:00-06:00", r.Window)
 	}
 	from, to = h1*60+m1, h2*60+m2

@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"bufio"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -62,12 +64,25 @@ func (t *Trace) skip(cause string, line int) {
 	t.Skipped[i].Rows++
 }
 
+// Useless says of a trace without a job why it has none.
+func (t Trace) Useless() string {
+	if t.Rows == 0 {
+		return fmt.Sprintf("the trace (%s) has a header and no rows", t.Format)
+	}
+	s := slices.MaxFunc(t.Skipped, func(a, b Skipped) int { return a.Rows - b.Rows })
+	return fmt.Sprintf("none of the %d rows of the trace (%s) can be used; %d of them: %s (first in line %d)", t.Rows, t.Format, s.Rows, s.Cause, s.First)
+}
+
 // format is how a trace's columns are called.
 type format struct {
 	name                                  string
 	tenant, gpus, workers, submit, length string
 	kind, model, id                       string
 	limitColumn, user, project, exit      string
+}
+
+func (f format) columns() []string {
+	return []string{f.tenant, f.gpus, f.workers, f.submit, f.length, f.kind, f.model, f.id, f.limitColumn, f.user, f.project, f.exit}
 }
 
 var formats = []format{
@@ -85,46 +100,48 @@ var ErrTrace = errors.New("trace")
 // it, it is no job but a mistake.
 const most = 1_000_000_000
 
+// longest is the number of bytes that a line of a trace may have.
+const longest = 1 << 20
+
 // Read reads a trace; the format is told by the header. Rows that can't be
-// used are counted by cause and left out.
+// used are counted by cause and left out. A row is a line: a quote that nobody
+// closes costs its own row, never those after it.
 func Read(r io.Reader, p Pool) (Trace, error) {
-	c := csv.NewReader(r)
-	c.FieldsPerRecord = -1
-	c.LazyQuotes = true
-	head, err := c.Read()
-	if err != nil {
-		return Trace{}, fmt.Errorf("%w: no header: %w", ErrTrace, err)
-	}
-	head[0] = strings.TrimPrefix(head[0], "\ufeff")
-	f, at, err := formatOf(head)
+	m, err := newMapper(p)
 	if err != nil {
 		return Trace{}, err
 	}
-	t := Trace{Format: f.name}
-	m := mapper{pool: p, start: pool.At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
-	if p.Trace.Start != "" {
-		if m.start, err = instant(p.Trace.Start); err != nil {
-			return Trace{}, fmt.Errorf("%w: trace.start: %w", ErrPool, err)
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, longest)
+	var t Trace
+	var f format
+	var at map[string]int
+	line := 0
+	for lines.Scan() {
+		line++
+		text := lines.Text()
+		if line == 1 {
+			text = strings.TrimPrefix(text, "\ufeff")
 		}
-	}
-	m.orgs = map[string]Org{}
-	for _, o := range p.Orgs {
-		for _, name := range append(o.Trace, string(o.ID)) {
-			m.orgs[name] = o
+		if strings.TrimSpace(text) == "" {
+			continue
 		}
-	}
-	for {
-		row, err := c.Read()
-		if err == io.EOF {
-			break
-		}
-		line, _ := c.FieldPos(0)
-		if err != nil {
-			t.Rows++
-			t.skip("not readable as CSV", line)
+		row, err := csv.NewReader(strings.NewReader(text)).Read()
+		if at == nil {
+			if err != nil {
+				return Trace{}, fmt.Errorf("%w: no header: line %d is no CSV", ErrTrace, line)
+			}
+			if f, at, err = formatOf(row); err != nil {
+				return Trace{}, err
+			}
+			t.Format = f.name
 			continue
 		}
 		t.Rows++
+		if err != nil {
+			t.skip("not readable as CSV", line)
+			continue
+		}
 		j, cause := m.job(f, at, row)
 		if cause != "" {
 			t.skip(cause, line)
@@ -132,19 +149,29 @@ func Read(r io.Reader, p Pool) (Trace, error) {
 		}
 		t.Jobs = append(t.Jobs, j)
 	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return Trace{}, fmt.Errorf("%w: line %d is longer than %d bytes", ErrTrace, line+1, longest)
+	} else if err != nil {
+		return Trace{}, fmt.Errorf("%w: %w", ErrTrace, err)
+	}
+	if at == nil {
+		return Trace{}, fmt.Errorf("%w: no header: the file is empty", ErrTrace)
+	}
 	slices.SortStableFunc(t.Jobs, func(a, b Job) int {
-		if a.Submit != b.Submit {
-			return int(max(-1, min(1, int64(a.Submit-b.Submit))))
-		}
-		return strings.Compare(string(a.ID), string(b.ID))
+		return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.ID, b.ID))
 	})
 	return t, nil
 }
 
 func formatOf(head []string) (format, map[string]int, error) {
 	at := map[string]int{}
+	var twice []string
 	for i, h := range head {
-		at[strings.TrimSpace(h)] = i
+		h = strings.TrimSpace(h)
+		if _, ok := at[h]; ok {
+			twice = append(twice, h)
+		}
+		at[h] = i
 	}
 	var wants []string
 	for _, f := range formats {
@@ -155,6 +182,11 @@ func formatOf(head []string) (format, map[string]int, error) {
 			}
 		}
 		if len(missing) == 0 {
+			for _, h := range twice {
+				if h != "" && slices.Contains(f.columns(), h) {
+					return f, nil, fmt.Errorf("%w: the header has the column %q twice", ErrTrace, h)
+				}
+			}
 			return f, at, nil
 		}
 		wants = append(wants, fmt.Sprintf("%s lacks %s", f.name, strings.Join(missing, ", ")))
@@ -168,6 +200,23 @@ type mapper struct {
 	start pool.Instant
 	orgs  map[string]Org
 	n     int
+}
+
+func newMapper(p Pool) (*mapper, error) {
+	m := &mapper{pool: p, start: pool.At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), orgs: map[string]Org{}}
+	if p.Trace.Start != "" {
+		var err error
+		if m.start, err = instant(p.Trace.Start); err != nil {
+			return nil, fmt.Errorf("%w: trace.start: %w", ErrPool, err)
+		}
+	}
+	for _, o := range p.Orgs {
+		m.orgs[string(o.ID)] = o
+		for _, name := range o.Trace {
+			m.orgs[name] = o
+		}
+	}
+	return m, nil
 }
 
 func (m *mapper) job(f format, at map[string]int, row []string) (Job, string) {
@@ -213,10 +262,14 @@ func (m *mapper) job(f format, at map[string]int, row []string) (Job, string) {
 	j.Submit = m.start + pool.Instant(submit*1000)
 	j.Length = time.Duration(length) * time.Second
 	if k, ok := m.pool.Trace.LimitFactor, f.limitColumn == ""; ok && k > 0 {
-		j.Limit = j.Length * time.Duration(k)
+		j.Limit = time.Duration(min(length*int64(k), most)) * time.Second
 	}
-	if s, ok := whole(get(f.limitColumn)); ok && s > 0 && s <= most {
-		j.Limit = time.Duration(s) * time.Second
+	if text := get(f.limitColumn); text != "" {
+		s, ok := whole(text)
+		if !ok || s < 0 || s > most {
+			return j, "limit is no number of seconds"
+		}
+		j.Limit = time.Duration(s) * time.Second // 0: none
 	}
 	return m.place(f, get, o, j)
 }
@@ -238,8 +291,8 @@ func (m *mapper) place(f format, get func(string) string, o Org, j Job) (Job, st
 		j.Tier = t
 	} else if t, ok := m.pool.Trace.Tiers[""]; ok {
 		j.Tier = t
-	} else if t := pool.Tier(get(f.kind)); t.Valid() {
-		j.Tier = t
+	} else if kind := get(f.kind); kind != "" {
+		j.Tier = pool.Tier(kind)
 	}
 	if !j.Tier.Valid() {
 		return j, "tier is not guaranteed, burst or spot"

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const replayData = "domain/replay/testdata/"
+
+func TestReplayPrintsWaitsPreemptionsAndInvoices(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		trace, pool string
+		invoices    int
+		says        []string
+	}{
+		{"philly_excerpt.csv", "philly.json", 15, []string{"trace      Philly (Gavel): 600 rows, 579 jobs read\n", "  skipped  21 rows: no duration (first in line 153)\n", "704 GPUs\n",
+			"jobs       579 run, 579 done", "waiting    burst      median 0s"}},
+		{"spot2026_synthetic_excerpt.csv", "spot2026.json", 15, []string{"trace      spot 2026: 400 rows, 400 jobs read\n", "jobs       400 run, 400 done", "waiting    burst ", "waiting    spot "}},
+	} {
+		out, errs, code := typed(t, "replay", replayData+tt.trace, "--pool", replayData+tt.pool)
+		if code != 0 || errs != "" {
+			t.Fatalf("%s: exit code %d: %s", tt.trace, code, errs)
+		}
+		for _, x := range tt.says {
+			if !strings.Contains(out, x) {
+				t.Errorf("%s: %q is not said:\n%s", tt.trace, x, out)
+			}
+		}
+		for _, x := range []string{`(?m)^allocated  \d+\.\d\d % of the capacity \([\d.]+ of [\d.]+ GPU-hours\)$`, `(?m)^preempted  \d+ times, `, `(?m)^sum +[\d.]+ EUR, net$`} {
+			if !regexp.MustCompile(x).MatchString(out) {
+				t.Errorf("%s: nothing like %s:\n%s", tt.trace, x, out)
+			}
+		}
+		if n := len(regexp.MustCompile(`(?m)^invoice    \S+ +[\d.]+ EUR  \(fee [\d.]+, use [\d.]+, \d+ months\)$`).FindAllString(out, -1)); n != tt.invoices {
+			t.Errorf("%s: %d invoices, want %d:\n%s", tt.trace, n, tt.invoices, out)
+		}
+	}
+}
+
+func TestReplayRefusesWhatItCanNotReadInOneLine(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good, trace := replayData+"philly.json", replayData+"philly_excerpt.csv"
+	head := "vc,job_index,arrival_s_since_vc_first_job,gpus,duration_s_estimated\n"
+	for _, tt := range []struct {
+		sentence, trace, pool, says string
+	}{
+		{"an unknown file", filepath.Join(dir, "nothing.csv"), good, "nothing.csv: no such file"},
+		{"a folder", dir, good, "is a directory"},
+		{"an empty file", file("empty.csv", ""), good, "no header: the file is empty"},
+		{"no header", file("bare.csv", "0e4a51,0,0,1,20468\n"), good, "no known format fits the header"},
+		{"a header only", file("head.csv", head), good, "has a header and no rows"},
+		{"no row that can be used", file("bad.csv", head+"0e4a51,0,0,1,\nnobody,0,0,1,9\n0e4a51,1,0,1,\n"), good, "2 of them: no duration (first in line 2)"},
+		{"an unknown pool file", trace, filepath.Join(dir, "nothing.json"), "nothing.json: no such file"},
+		{"a trace as the pool", trace, trace, "philly_excerpt.csv: pool file: "},
+		{"a pool with a wrong field", trace, file("wrong.json", `{"currency": "EUR", "zone": "Mars"}`), `wrong.json: pool file: zone: "Mars" is not a time zone`},
+	} {
+		out, errs, code := typed(t, "replay", tt.trace, "--pool", tt.pool)
+		if code != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, tt.says) {
+			t.Errorf("%s: exit code %d, printed %q and %q; want 1 and one line with %q", tt.sentence, code, out, errs, tt.says)
+		}
+	}
+	if _, errs, code := typed(t, "replay", trace); code != exitUsage || !strings.Contains(errs, `"pool" not set`) {
+		t.Errorf("no pool file: exit code %d: %s", code, errs)
+	}
+}
