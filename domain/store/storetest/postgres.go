@@ -53,6 +53,15 @@ func Postgres(t testing.TB) store.Config {
 	return store.Config{PostgresURL: sv.url(name)}
 }
 
+// WithoutPostgres says why this machine can't run tests on PostgreSQL; empty:
+// it can.
+func WithoutPostgres() string {
+	if _, err := postgresServer(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
 // server is one PostgreSQL with an empty migrated database to copy.
 type server struct {
 	db    *sql.DB
