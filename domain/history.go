@@ -292,7 +292,7 @@ func (h *History) history(t Terms, o replay.Outcome, a replay.Attempt, n int) me
 	at := h.attempt(o, a, Job{User: h.user(o.User)})
 	id := replay.AllocID(at.ID, n)
 	end := a.End
-	if a.Notice != 0 && !a.Finished {
+	if a.Notice != 0 {
 		end = min(end, a.Notice) // free from the signal on
 	}
 	m := Meter{Alloc: id, Attempt: at.ID, Org: o.Org, Node: a.Placement[n].Node, GPUs: a.Placement[n].GPUs,

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -26,6 +27,17 @@ func (s *Server) publicHome(v *visit) error {
 		Actions: []ui.Link{{Label: v.T("Sign in"), Href: "/signin"}, {Label: v.T("GPUs and prices"), Href: "/marketplace"}},
 		Now:     []templ.Component{ui.Stats("figures", "", v.publicFigures(now)), v.publicHeat(now)},
 		People:  v.demoPeople(""), Plans: v.plansTable(m).Show(), Prices: v.pricesTable(m).Show(), Verify: "/verify"}
+	month, err := v.monthFigures()
+	if err != nil {
+		return err
+	}
+	if len(month) > 0 {
+		p.Now = slices.Insert(p.Now, 1, templ.Component(ui.Stats("month", "", month)))
+	}
+	if p.Stories, err = v.demoStories(); err != nil {
+		return err
+	}
+	p.Tour = v.tour()
 	if now.Members == 1 {
 		p.Sentence = v.T("One GPU cluster. One organisation so far. One bill that everyone can check.")
 	}
