@@ -108,7 +108,9 @@ func (v *visit) monthFigures() ([]ui.Stat, error) {
 }
 
 // wholeHours leaves out the fraction, for figures to glance at.
-func (f format) wholeHours(g pool.GPUMillis) string { return f.count(int64(g) / time.Hour.Milliseconds()) }
+func (f format) wholeHours(g pool.GPUMillis) string {
+	return f.count(int64(g) / time.Hour.Milliseconds())
+}
 
 // tour is what to try in five minutes at 60 times the speed.
 func (v *visit) tour() []string {
