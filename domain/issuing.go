@@ -66,6 +66,11 @@ func issue(tx Tx, a Actor, t Terms, o issueOrder) (Invoice, error) {
 	if err := tx.InsertInvoice(inv); err != nil {
 		return Invoice{}, err
 	}
+	if inv.Total <= 0 { // nothing to pay
+		if err := tx.InsertInvoiceState(InvoiceState{Invoice: inv.ID, At: now, State: string(invoice.Paid), Note: "nothing to pay"}); err != nil {
+			return Invoice{}, err
+		}
+	}
 	if err := tx.SetFlag(chain, doc.Hash); err != nil {
 		return Invoice{}, err
 	}
