@@ -25,7 +25,7 @@ const password = domaintest.Password
 // bundle is a portal over a pool of its own, served on a loopback address.
 type bundle struct {
 	*domaintest.Pool
-	t       *testing.T
+	t       testing.TB
 	server  *Server
 	cluster *fakeCluster
 	http    *httptest.Server
@@ -53,18 +53,18 @@ func (l *lines) String() string {
 }
 
 // bare is a pool that nobody has set up.
-func bare(t *testing.T, change func(o *Options)) *bundle {
+func bare(t testing.TB, change func(o *Options)) *bundle {
 	t.Helper()
 	return serve(t, domaintest.Bare, change)
 }
 
 // full is a pool with two members, people of every role, a GPU type on a node, plans and prices.
-func full(t *testing.T, change func(o *Options)) *bundle {
+func full(t testing.TB, change func(o *Options)) *bundle {
 	t.Helper()
 	return serve(t, domaintest.New, change)
 }
 
-func serve(t *testing.T, make func(testing.TB, ...domaintest.Option) *domaintest.Pool, change func(o *Options)) *bundle {
+func serve(t testing.TB, make func(testing.TB, ...domaintest.Option) *domaintest.Pool, change func(o *Options)) *bundle {
 	t.Helper()
 	b := &bundle{t: t, cluster: newFakeCluster(), log: &lines{}, ctx: t.Context()}
 	log := slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -143,7 +143,7 @@ func (w *browser) cookie() string {
 
 // answer is what came back, read to its end.
 type answer struct {
-	t      *testing.T
+	t      testing.TB
 	status int
 	header http.Header
 	body   string
