@@ -34,12 +34,13 @@ func findChromium(t *testing.T) string {
 }
 
 // newBrowser starts Chromium with an empty profile for at most limit. Its
-// tabs are opened by person.
-func newBrowser(t *testing.T, limit time.Duration) context.Context {
+// tabs are opened by newTab.
+func newBrowser(t *testing.T, limit time.Duration, more ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(findChromium(t)), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.NoFirstRun, chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-sync", true), chromedp.WindowSize(1280, 900))
+	options = append(options, more...)
 	limited, endLimit := context.WithTimeout(t.Context(), limit)
 	allocated, endProcess := chromedp.NewExecAllocator(limited, options...)
 	ctx, end := chromedp.NewContext(allocated)
