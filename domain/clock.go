@@ -2,6 +2,7 @@ package domain
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -62,6 +63,12 @@ var Speeds = []int{1, 60}
 // maxAdvance is the longest step of the clock.
 const maxAdvance = 62 * 24 * time.Hour
 
+// A long way is gone in at most clockSteps steps of at least clockStep.
+const (
+	clockStep  = 15 * time.Minute
+	clockSteps = 150
+)
+
 // StartClock gives a demo or test pool its clock. Only the program itself does.
 func (s *Service) StartClock(ctx context.Context, a Actor, business pool.Instant, speed int) error {
 	if a.Via != ViaSystem {
@@ -74,16 +81,40 @@ func (s *Service) StartClock(ctx context.Context, a Actor, business pool.Instant
 }
 
 // AdvanceClock moves the clock of a demo or test pool forward to an instant,
-// at most 62 days at once.
+// at most 62 days at once. Where jobs wait or run it goes there in steps, and
+// the loops' work is done after each: what could start in between starts in
+// between, as it would have.
 func (s *Service) AdvanceClock(ctx context.Context, a Actor, to pool.Instant) error {
+	var from pool.Instant
+	live := false
+	err := s.store.View(ctx, func(tx Tx) error {
+		from = tx.Now()
+		jobs, err := tx.LiveJobs()
+		live = len(jobs) > 0
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if live && s.cluster != nil && to > from && to <= from.Add(maxAdvance) {
+		step := max(clockStep, to.Sub(from)/clockSteps)
+		for next := from.Add(step); next < to; next = next.Add(step) {
+			if err := s.setClock(ctx, a, "", func(tx Tx, c *ClockRow) error { c.Business = max(tx.Now(), next); return nil }); err != nil {
+				return err
+			}
+			if err := errors.Join(s.Cycle(ctx, true), s.MeterDays(ctx)); err != nil {
+				s.log.Warn("while the clock moves", "error", err)
+			}
+		}
+	}
 	return s.setClock(ctx, a, "clock.advance", func(tx Tx, c *ClockRow) error {
 		switch now := tx.Now(); {
-		case to <= now:
+		case to <= from:
 			return Errf(Conflict, "The clock only moves forward; it is %s UTC.", now.Time().Format("2006-01-02 15:04:05"))
-		case to > now.Add(maxAdvance):
+		case to > from.Add(maxAdvance):
 			return Errf(Invalid, "At most %d days at once.", int(maxAdvance/(24*time.Hour)))
 		}
-		c.Business = to
+		c.Business = max(to, tx.Now())
 		return nil
 	})
 }
@@ -102,7 +133,8 @@ func (s *Service) SetClockSpeed(ctx context.Context, a Actor, speed int) error {
 	})
 }
 
-// setClock stores a changed row that begins at this transaction's instant.
+// setClock stores a changed row that begins at this transaction's instant. It
+// is audited under the action, unless that is empty.
 func (s *Service) setClock(ctx context.Context, a Actor, action string, change func(tx Tx, c *ClockRow) error) error {
 	var row ClockRow
 	err := s.update(ctx, "", func(tx Tx) error {
@@ -126,6 +158,9 @@ func (s *Service) setClock(ctx context.Context, a Actor, action string, change f
 		row.Wall = tx.Wall()
 		if err := tx.SaveClock(row); err != nil {
 			return err
+		}
+		if action == "" {
+			return nil // a step on the way
 		}
 		return audit(tx, a, "", action, "clock", clockAudit(old.At(tx.Wall()), old.Speed), clockAudit(row.Business, row.Speed))
 	})

@@ -9,6 +9,8 @@ import (
 // (when asked to), decide, and do what was decided. Loops call it; tests call
 // it directly. A part that fails does not keep the others from running.
 func (s *Service) Cycle(ctx context.Context, look bool) error {
+	s.turn.Lock() // one turn at a time, whoever asks for it
+	defer s.turn.Unlock()
 	var errs []error
 	if look {
 		errs = append(errs, s.Reconcile(ctx))

@@ -49,7 +49,7 @@ type JobQuote struct {
 	MaxRun       time.Duration
 	Answer       quota.Answer
 	Alternatives []Alternative // cheaper ways to run the same
-	CapLeft      *money.Amount // of the organisation's cap, before this job
+	CapLeft      *money.Amount // of the organisation's cap, what is reserved deducted, before this job
 	Now          pool.Instant
 }
 
@@ -96,7 +96,13 @@ func quoteJob(tx Tx, j Job) (JobQuote, error) {
 	q.Answer = quota.Quote(v.snap, v.pending(j, 0, nil), v.now)
 	for _, b := range v.snap.Budgets {
 		if b.ID == capBudget(j.Org) {
-			left := b.Limit - b.Spent
+			left := max(0, b.Limit-b.Spent-v.committed(j.Org))
+			q.CapLeft = &left
+		}
+	}
+	for _, r := range q.Answer.Reasons {
+		if r.Code == pool.Cap { // the engine has counted it exactly
+			left := money.Amount(r.Have)
 			q.CapLeft = &left
 		}
 	}
@@ -114,6 +120,27 @@ func quoteJob(tx Tx, j Job) (JobQuote, error) {
 		q.Alternatives = append(q.Alternatives, Alternative{Tier: tier, UpTo: up, Admitted: ans.Admitted, Start: ans.Start})
 	}
 	return q, nil
+}
+
+// committed is what running work of a member may still cost this month, at
+// the dearest it can fall to.
+func (v *view) committed(org pool.OrgID) money.Amount {
+	end := pool.MonthOf(v.now, v.terms.Zone).Bounds(v.terms.Zone).End
+	var sum money.Amount
+	for _, a := range v.snap.Running {
+		if a.Org != org {
+			continue
+		}
+		gpus := 0
+		for _, p := range a.Placement {
+			gpus += p.GPUs
+		}
+		left := pool.Interval{Start: v.now, End: min(a.MaxEnd, end)}
+		if up, ok := rating.UpTo(v.terms.Prices(), a.Class, a.Tier, pool.GPUMillis(int64(gpus)*left.Millis()), v.now); ok {
+			sum += up
+		}
+	}
+	return sum
 }
 
 // fullUse is the use of a job that runs to its limit.

@@ -48,6 +48,8 @@ type Service struct {
 	holder    string
 	hub       *Hub
 
+	turn sync.Mutex // held while a cycle runs
+
 	mu     sync.Mutex
 	last   *Decision                       // the engine's last plan, for the operator
 	seen   map[pool.AllocID]seenRun        // what reconcile saw last

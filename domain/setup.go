@@ -134,6 +134,7 @@ func (s *Service) SetupChecklist(ctx context.Context, _ Actor) ([]SetupStep, err
 		{Code: "operator", Title: "Operator signed in with the code from the log"},
 		{Code: "nomad", Title: "Nomad answers", Done: s.ClusterHealth().OK},
 		{Code: "classes", Title: "At least one GPU type"},
+		{Code: "node", Title: "A node with GPUs of such a type is ready"},
 		{Code: "plan", Title: "A published plan"},
 		{Code: "prices", Title: "Published prices"},
 		{Code: "issuer", Title: "Issuer and bank details for invoices"},
@@ -157,6 +158,15 @@ func (s *Service) SetupChecklist(ctx context.Context, _ Actor) ([]SetupStep, err
 			return err
 		}
 		done("classes", len(classes) > 0)
+		nodes, err := tx.Nodes()
+		if err != nil {
+			return err
+		}
+		for _, n := range nodes {
+			if n.Class != "" && n.GPUs > 0 && n.State == NodeReady {
+				done("node", true)
+			}
+		}
 		versions, err := tx.PlanVersions()
 		if err != nil {
 			return err

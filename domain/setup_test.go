@@ -93,7 +93,7 @@ func TestTheChecklistTicksItself(t *testing.T) {
 	if got := done(domaintest.Empty(t)); got != "operator" {
 		t.Errorf("after the first visit: %s", got)
 	}
-	if got := done(domaintest.New(t)); got != "operator classes plan prices issuer member" {
+	if got := done(domaintest.New(t)); got != "operator classes node plan prices issuer member" {
 		t.Errorf("with a full pool: %s", got)
 	}
 }
