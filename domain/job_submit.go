@@ -258,6 +258,7 @@ func (s *Service) checkJob(tx Tx, a Actor, org pool.OrgID, in JobInput) (Job, er
 	longest := checkClasses(&f, &j, in, classes, st)
 	checkShape(&f, in)
 	switch {
+	case in.MaxRun == 0 && len(j.Classes) == 0: // its default is that of the GPU type, which is asked for already
 	case j.MaxRun < maxRunFloor:
 		f.Add("max_run", "At least 1 minute.")
 	case j.MaxRun > longest:

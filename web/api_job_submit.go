@@ -43,11 +43,11 @@ type apiSimulation struct {
 	Idle     bool  `json:"idle"`
 }
 
-// maxSeconds keeps a length within what a Duration holds; the core's own limits are far below.
-const maxSeconds = int64(366 * 24 * time.Hour / time.Second)
+// maxSimulated is how long a simulated job may run.
+const maxSimulated = 31 * 24 * time.Hour
 
 // parse reads the body into the use case's input.
-func (in apiJobInput) parse(currency money.Currency) (domain.JobInput, domain.Fields) {
+func (in apiJobInput) parse(st domain.Settings) (domain.JobInput, domain.Fields) {
 	var bad domain.Fields
 	out := domain.JobInput{Project: pool.ProjectID(clean(in.Project)), Name: in.Name, Nodes: 1, GPUsPerNode: in.GPUsPerNode, Tier: pool.Tier(in.Tier),
 		Priority: in.Priority, DependsOn: pool.JobID(clean(in.DependsOn)), Renewable: in.Renewable,
@@ -58,8 +58,8 @@ func (in apiJobInput) parse(currency money.Currency) (domain.JobInput, domain.Fi
 	for _, c := range in.Classes {
 		out.Classes = append(out.Classes, pool.ClassID(clean(c)))
 	}
-	if in.MaxRun < 0 || in.MaxRun > maxSeconds {
-		bad.Add("max_run", "A number from %d to %d.", 60, maxSeconds)
+	if in.MaxRun < 0 || in.MaxRun > int64(st.LongestMaxRun/time.Second) {
+		bad.Add("max_run", "From 1 minute to %d hours, the longest of this pool.", int64(st.LongestMaxRun/time.Hour))
 	} else {
 		out.MaxRun = time.Duration(in.MaxRun) * time.Second
 	}
@@ -73,8 +73,8 @@ func (in apiJobInput) parse(currency money.Currency) (domain.JobInput, domain.Fi
 	}
 	if m := in.MaxCost; m != nil {
 		switch {
-		case m.Currency != currency.Code:
-			bad.Add("max_cost/currency", "The pool's currency is %s.", currency.Code)
+		case m.Currency != st.Currency.Code:
+			bad.Add("max_cost/currency", "The pool's currency is %s.", st.Currency.Code)
 		case m.AmountMinor < 0:
 			bad.Add("max_cost/amount_minor", "A number from %d on.", 0)
 		}
@@ -82,10 +82,11 @@ func (in apiJobInput) parse(currency money.Currency) (domain.JobInput, domain.Fi
 		out.MaxCost = &most
 	}
 	if sim := in.Simulation; sim != nil {
-		if sim.Length < 0 || sim.Length > maxSeconds {
-			bad.Add("simulation/length_seconds", "A number from %d to %d.", 0, maxSeconds)
+		longest := int64(maxSimulated / time.Second)
+		if sim.Length < 0 || sim.Length > longest {
+			bad.Add("simulation/length_seconds", "From 0 to %d hours.", int64(maxSimulated/time.Hour))
 		}
-		out.Spec.Sim = &domain.Sim{LengthMs: min(max(sim.Length, 0), maxSeconds) * 1000, Exit: sim.ExitCode, OOM: sim.OOM, Idle: sim.Idle}
+		out.Spec.Sim = &domain.Sim{LengthMs: min(max(sim.Length, 0), longest) * 1000, Exit: sim.ExitCode, OOM: sim.OOM, Idle: sim.Idle}
 	}
 	return out, bad
 }
@@ -96,7 +97,7 @@ func (q *call) jobInput() (domain.JobInput, error) {
 	if err := q.decode(&in); err != nil {
 		return domain.JobInput{}, err
 	}
-	out, bad := in.parse(q.settings.Currency)
+	out, bad := in.parse(q.settings)
 	if len(bad) == 0 {
 		return out, nil
 	}

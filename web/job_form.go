@@ -39,21 +39,25 @@ func newJobForm(template string) jobForm {
 		return t.name == template
 	}))
 	f := jobTemplates[at].form
-	f.Template, f.Tier, f.Interruptible, f.SimMinutes = jobTemplates[at].name, string(pool.Burst), true, "30"
+	f.Template, f.Tier, f.Interruptible = jobTemplates[at].name, string(pool.Burst), true
 	return f
 }
 
 // sentJobForm is the form as it was sent.
 func (v *visit) sentJobForm() jobForm {
-	return jobForm{Template: v.text("template"), Project: v.text("project"), Name: v.text("name"), Nodes: v.text("nodes"), GPUs: v.text("gpus"), Tier: v.text("tier"),
+	f := jobForm{Template: v.text("template"), Project: v.text("project"), Name: v.text("name"), Nodes: v.text("nodes"), GPUs: v.text("gpus"), Tier: v.text("tier"),
 		MaxRun: v.text("max_run"), Image: v.text("image"), Command: v.text("command"), Args: v.text("args"), Env: v.text("env"), Sim: v.text("sim"),
 		SimMinutes: v.text("sim_minutes"), Interruptible: v.text("interruptible") != "", Classes: v.texts("class")}
+	if as := pool.Tier(v.text("as")); as.Valid() { // an alternative was pressed, which says what may happen to it
+		f.Tier, f.Interruptible = string(as), as != pool.Guaranteed
+	}
+	return f
 }
 
 // formOf is a job as the form that would make it again.
 func formOf(j domain.Job) jobForm {
 	f := jobForm{Template: j.Spec.Template, Project: string(j.Project), Name: j.Name, Nodes: number(j.Nodes), GPUs: number(j.GPUsPerNode), Tier: string(j.Tier),
-		MaxRun: hoursText(j.MaxRun), Image: j.Spec.Image, Command: j.Spec.Command, Args: strings.Join(j.Spec.Args, "\n"), Interruptible: j.Tier != pool.Guaranteed, SimMinutes: "30"}
+		MaxRun: hoursText(j.MaxRun), Image: j.Spec.Image, Command: j.Spec.Command, Args: strings.Join(j.Spec.Args, "\n"), Interruptible: j.Tier != pool.Guaranteed}
 	for _, c := range j.Classes {
 		f.Classes = append(f.Classes, string(c))
 	}
@@ -67,7 +71,9 @@ func formOf(j domain.Job) jobForm {
 	}
 	f.Env = strings.TrimSuffix(f.Env, "\n")
 	if s := j.Spec.Sim; s != nil {
-		f.SimMinutes = strconv.FormatInt(s.LengthMs/60_000, 10)
+		if s.LengthMs >= 60_000 {
+			f.SimMinutes = strconv.FormatInt(s.LengthMs/60_000, 10)
+		}
 		f.Sim = map[bool]string{true: "oom", false: "finish"}[s.OOM]
 		if s.Exit != 0 {
 			f.Sim = "exit"
@@ -103,20 +109,24 @@ func (f jobForm) parse(demo bool) (domain.JobInput, domain.Fields) {
 		}
 		in.Spec.Env[name] = value
 	}
-	if demo && f.Sim != "" {
+	if demo && (f.Sim != "" || strings.TrimSpace(f.SimMinutes) != "") {
 		in.Spec.Sim = simOf(&bad, f.Sim, f.SimMinutes)
 	}
 	return in, bad
 }
 
-// simOf is how a job of the simulated cluster behaves.
+// simOf is how a job of the simulated cluster behaves. Either answer may be left to the demo.
 func simOf(bad *domain.Fields, what, minutes string) *domain.Sim {
-	n := wholeNumber(bad, "sim_minutes", minutes)
-	if n < 0 || n > 31*24*60 {
-		bad.Add("sim_minutes", "A number from 0 to %d.", 31*24*60)
+	s := &domain.Sim{}
+	if strings.TrimSpace(minutes) != "" {
+		n := wholeNumber(bad, "sim_minutes", minutes)
+		if n < 0 || n > 31*24*60 {
+			bad.Add("sim_minutes", "A number from 0 to %d.", 31*24*60)
+		}
+		s.LengthMs = int64(min(max(n, 0), 31*24*60)) * 60_000
 	}
-	s := &domain.Sim{LengthMs: int64(n) * 60_000}
 	switch what {
+	case "":
 	case "finish":
 	case "exit":
 		s.Exit = 1

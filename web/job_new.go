@@ -44,7 +44,7 @@ func (s *Server) jobQuote(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.fillQuote(&p, f, q, refused)
+	v.fillQuote(&p, q, refused)
 	if refused != nil && len(refused.Fields) > 0 {
 		return v.jobFormPage(http.StatusUnprocessableEntity, p)
 	}
@@ -66,7 +66,7 @@ func (s *Server) jobSubmit(v *visit) error {
 			return err
 		}
 		status := http.StatusUnprocessableEntity
-		v.fillQuote(&p, f, q, refused)
+		v.fillQuote(&p, q, refused)
 		if refused == nil {
 			p.Form.Problem = v.T("Nothing was sent yet. Please check the price, then submit.")
 			status = http.StatusConflict
@@ -103,20 +103,20 @@ func (v *visit) quote(f jobForm) (domain.JobQuote, *domain.Error, error) {
 }
 
 // fillQuote puts the price, or why there is none, beside the form.
-func (v *visit) fillQuote(p *views.JobNew, f jobForm, q domain.JobQuote, refused *domain.Error) {
+func (v *visit) fillQuote(p *views.JobNew, q domain.JobQuote, refused *domain.Error) {
 	switch {
 	case refused != nil && len(refused.Fields) > 0:
 		p.Quote.NotYet = v.T("The price and the start show here as soon as the form is complete.")
 	case refused != nil:
 		p.Quote.Refused = v.say(refused)
 	default:
-		p.Quote = v.quoteBox(f, q)
+		p.Quote = v.quoteBox(q)
 		p.Submit = ui.Button{Label: v.T("Submit: up to %s", v.money(q.UpTo)), Kind: "primary", Form: "job", Name: "up_to", Value: v.currency.Format(q.UpTo), Icon: "send"}
 	}
 }
 
 // quoteBox says the price first, then the start, then what is cheaper.
-func (v *visit) quoteBox(f jobForm, q domain.JobQuote) ui.Quote {
+func (v *visit) quoteBox(q domain.JobQuote) ui.Quote {
 	b := ui.Quote{AtMost: v.money(q.UpTo), Facts: []ui.Fact{
 		{Name: v.T("Price per GPU-hour, at most"), Text: v.price(q.Price)},
 		{Name: v.T("GPUs × longest run"), Text: v.T("%d × %s", q.GPUs, v.span(q.MaxRun))},
@@ -134,8 +134,8 @@ func (v *visit) quoteBox(f jobForm, q domain.JobQuote) ui.Quote {
 		b.Why = v.reason(r) + " " + v.T("It starts when %s.", v.lifts(r.Code))
 	}
 	for _, a := range q.Alternatives {
-		b.Cheaper = append(b.Cheaper, ui.Alternative{Label: v.word(string(a.Tier)), Price: v.money(a.UpTo), Starts: v.starts(a.Admitted, a.Start),
-			Href: v.orgPath("/jobs/new?template=" + f.Template + "&tier=" + string(a.Tier))})
+		b.Cheaper = append(b.Cheaper, ui.Alternative{Price: v.money(a.UpTo), Starts: v.starts(a.Admitted, a.Start),
+			Button: ui.Button{Label: v.word(string(a.Tier)), Kind: "small", Form: "job", Name: "as", Value: string(a.Tier), Action: v.orgPath("/jobs/quote"), NoCheck: true}})
 	}
 	return b
 }
@@ -220,7 +220,7 @@ func (v *visit) jobFields(f jobForm, at map[string]string, classes []domain.GPUC
 	return append(all, views.Input{Kind: "select", Field: ui.Field{Name: "sim", Label: v.T("Simulated behaviour"), Value: f.Sim, Error: at["sim"], Hint: v.T("Only in a demo: no GPU is used."), Options: []ui.Option{
 		{Label: v.T("As the demo likes")}, {Value: "finish", Label: v.T("Finishes")}, {Value: "exit", Label: v.T("Ends with an error")},
 		{Value: "oom", Label: v.T("Runs out of GPU memory")}, {Value: "idle", Label: v.T("Holds its GPUs idle")}}}},
-		views.Input{Kind: "number", Field: ui.Field{Name: "sim_minutes", Label: v.T("Simulated length"), Unit: v.T("minutes"), Value: f.SimMinutes, Error: at["sim_minutes"], InputMode: "numeric"}})
+		views.Input{Kind: "number", Field: ui.Field{Name: "sim_minutes", Label: v.T("Simulated length"), Unit: v.T("minutes"), Value: f.SimMinutes, Error: at["sim_minutes"], InputMode: "numeric", Hint: v.T("Empty: as the demo likes.")}})
 }
 
 func checked(on bool) string {

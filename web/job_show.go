@@ -1,8 +1,11 @@
 package web
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 
@@ -225,17 +228,65 @@ func (s *Server) jobSegmentsCSV(v *visit) error {
 	return v.sheet(out)
 }
 
-// cliOf is the command that submits the same job. Values of the environment are left out: they may be secrets.
+// cliOf is the command that submits the same job: the flags, then IMAGE, then what the container runs. Values of the
+// environment may be secrets: the command takes them from the shell that it is pasted into.
 func cliOf(org pool.OrgID, j domain.Job) string {
-	words := []string{"gpupool job run", "--org " + string(org), "--project " + string(j.Project), "--name " + quoted(j.Name), "--class " + strings.ReplaceAll(classText(j.Classes), " / ", ","),
-		"--nodes " + number(j.Nodes), "--gpus " + number(j.GPUsPerNode), "--tier " + string(j.Tier), "--max-run " + j.MaxRun.String(), "--image " + quoted(j.Spec.Image)}
-	if j.Spec.Command != "" {
-		words = append(words, "-- "+quoted(j.Spec.Command))
-		for _, a := range j.Spec.Args {
-			words = append(words, quoted(a))
-		}
+	all := []string{"gpupool job run"}
+	flag := func(name, value string) { all = append(all, "--"+name+" "+value) }
+	flag("org", quoted(string(org)))
+	flag("project", quoted(string(j.Project)))
+	flag("name", quoted(j.Name))
+	for _, c := range j.Classes {
+		flag("class", quoted(string(c)))
 	}
-	return strings.Join(words, " \\\n  ")
+	flag("nodes", number(j.Nodes))
+	flag("gpus", number(j.GPUsPerNode))
+	flag("tier", tierWord(j.Tier))
+	flag("max-run", lengthText(j.MaxRun))
+	if j.Priority != 0 {
+		flag("priority", number(j.Priority))
+	}
+	if j.NotBefore != 0 {
+		flag("not-before", j.NotBefore.String())
+	}
+	if j.DependsOn != "" {
+		flag("after", quoted(string(j.DependsOn)))
+	}
+	if j.Renewable {
+		all = append(all, "--renewable")
+	}
+	for _, k := range slices.Sorted(maps.Keys(j.Spec.Env)) {
+		flag("env", k+`="$`+k+`"`)
+	}
+	if s := j.Spec.Sim; s != nil && s.LengthMs > 0 {
+		flag("simulate", lengthText(time.Duration(s.LengthMs)*time.Millisecond))
+	}
+	if s := j.Spec.Sim; s != nil && s.Exit != 0 {
+		flag("simulate-exit", number(s.Exit))
+	}
+	all = append(all, quoted(j.Spec.Image))
+	if j.Spec.Command != "" || len(j.Spec.Args) > 0 {
+		all = append(all, quoted(j.Spec.Command))
+	}
+	for _, a := range j.Spec.Args {
+		all = append(all, quoted(a))
+	}
+	return strings.Join(all, " \\\n  ")
+}
+
+// tierWord is a tier as the command line takes it.
+func tierWord(t pool.Tier) string { return words[string(t)] }
+
+// lengthText is a length without the units that are zero: "2h", "1h30m".
+func lengthText(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }
 
 // quoted is a word for a shell.

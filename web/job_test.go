@@ -207,3 +207,47 @@ func TestTheListAsksTheSameHoweverLongItIs(t *testing.T) {
 		t.Errorf("the second page is at %q", next)
 	}
 }
+
+func TestASimulatedLengthAppliesWithAnyBehaviour(t *testing.T) {
+	t.Parallel()
+	for _, sim := range []string{"", "finish", "exit", "oom", "idle"} {
+		in, bad := jobForm{Nodes: "1", GPUs: "1", Sim: sim, SimMinutes: "45"}.parse(true)
+		if len(bad) > 0 || in.Spec.Sim == nil || in.Spec.Sim.LengthMs != 45*60_000 {
+			t.Errorf("%q: %v %v", sim, in.Spec.Sim, bad)
+		}
+		for _, minutes := range []string{"-1", "abc", "44641", "1.5"} {
+			if _, bad := (jobForm{Nodes: "1", GPUs: "1", Sim: sim, SimMinutes: minutes}).parse(true); len(bad) != 1 || bad[0].Field != "sim_minutes" {
+				t.Errorf("%q with %q minutes: %v", sim, minutes, bad)
+			}
+		}
+	}
+	if in, bad := (jobForm{Nodes: "1", GPUs: "1"}).parse(true); len(bad) > 0 || in.Spec.Sim != nil {
+		t.Errorf("nothing typed: %v %v", in.Spec.Sim, bad)
+	}
+}
+
+func TestACheaperAlternativeKeepsWhatWasTyped(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	w := p.member()
+	form := with(p.jobForm(), "name", "typed by hand", "gpus", "3")
+	b := w.do("POST", "/o/rheinau/jobs/quote", form, nil).want(200).doc().Find(`#price button[form="job"][value="spot"]`)
+	if b.Length() != 1 {
+		t.Fatal("spot is not offered")
+	}
+	form.Set(b.AttrOr("name", ""), b.AttrOr("value", ""))
+	a := w.do("POST", b.AttrOr("formaction", ""), form, nil).want(200)
+	if a.value("name") != "typed by hand" || a.value("gpus") != "3" || a.doc().Find(`input[name="tier"][checked]`).AttrOr("value", "") != "spot" {
+		t.Errorf("what was typed is lost: %q, %q GPUs", a.value("name"), a.value("gpus"))
+	}
+	a.says("Submit: up to 2.70 EUR")
+}
+
+func TestAnEmptyJobFormAsksOnlyForWhatIsNeeded(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	a := p.member().post("/o/rheinau/jobs", url.Values{}).want(422)
+	if a.at("max_run") != "" || !strings.Contains(a.at("class"), "Please choose a GPU type.") {
+		t.Errorf("longest run says %q, GPU type %q", a.at("max_run"), a.at("class"))
+	}
+}
