@@ -55,11 +55,33 @@ func drawn(t *rapid.T) (Pool, []Job) {
 	return p, jobs
 }
 
+// contended gives the first member all of the first class, and lets the
+// second one borrow it first.
+func contended(t *rapid.T, p *Pool, jobs []Job) {
+	if len(p.Orgs) < 2 || len(jobs) < 2 {
+		return
+	}
+	c, all := p.Classes[0].ID, p.Nodes[0].Count*p.Nodes[0].GPUs
+	p.Plans[0].Classes[c] = PlanClass{Guaranteed: all, Lend: all, Borrow: 0}
+	p.Plans[1].Classes[c] = PlanClass{Borrow: all}
+	claim := func(j *Job, o Org, tier pool.Tier, gpus int) {
+		j.Org, j.Project, j.User, j.Tier, j.Class = o.ID, pool.ProjectID(o.ID), pool.UserID(o.ID), tier, c
+		j.Nodes, j.GPUs, j.Limit, j.Length = 1, gpus, 0, time.Duration(rapid.IntRange(4, 9).Draw(t, "hours"))*time.Hour
+	}
+	claim(&jobs[0], p.Orgs[1], pool.Burst, p.Nodes[0].GPUs)
+	for i := range jobs[1:] {
+		claim(&jobs[i+1], p.Orgs[0], pool.Guaranteed, p.Nodes[0].GPUs)
+	}
+}
+
 func TestARunKeepsItsLaws(t *testing.T) {
 	t.Parallel()
 	var preempted, borrowed, waited, multi int
 	rapid.Check(t, func(t *rapid.T) {
 		p, jobs := drawn(t)
+		if rapid.IntRange(0, 3).Draw(t, "contended") == 0 { // an owner claims what a borrower has
+			contended(t, &p, jobs)
+		}
 		opt := Options{Until: pool.Never, NoLending: rapid.Bool().Draw(t, "no lending"), Restart: rapid.Bool().Draw(t, "restart")}
 		if rapid.Bool().Draw(t, "cut") {
 			opt.Until = jobs[0].Submit.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "until")) * time.Minute)
