@@ -71,7 +71,7 @@ func (b *demoBuilder) consortium(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		st.Demo = true
+		st.Demo, st.CreatedAt = true, b.times.start
 		if err := tx.SetFlag(demoMarker, "building"); err != nil {
 			return err
 		}

@@ -162,7 +162,7 @@ type quote struct {
 	UpTo         amount `json:"up_to"`
 	Admitted     bool
 	StartsBy     *time.Time `json:"starts_by"`
-	Reasons      []struct{ Message, Lifts string }
+	Reasons      []waitReason
 	Alternatives []struct {
 		Tier     string
 		UpTo     amount `json:"up_to"`
@@ -185,7 +185,7 @@ func (q quote) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Up to %s; %s\n", q.UpTo, starts(q.Admitted, q.StartsBy))
 	for _, r := range q.Reasons {
-		fmt.Fprintf(&b, "  waits: %s It starts when %s.\n", r.Message, r.Lifts)
+		fmt.Fprintln(&b, r)
 	}
 	return b.String()
 }

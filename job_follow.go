@@ -7,10 +7,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"gpupool/domain/pool"
 )
 
 // job is a job as the API has it, as far as commands need it.
@@ -25,7 +28,7 @@ type job struct {
 	SubmittedAt           time.Time  `json:"submitted_at"`
 	StartsBy              *time.Time `json:"starts_by"`
 	EndedAt               *time.Time `json:"ended_at"`
-	Reasons               []struct{ Message, Lifts string }
+	Reasons               []waitReason
 	End                   *struct {
 		Reason, Message string
 		ExitCode        *int `json:"exit_code"`
@@ -37,11 +40,24 @@ type job struct {
 		StartedAt *time.Time `json:"started_at"`
 		EndedAt   *time.Time `json:"ended_at"`
 		Placement []struct {
-			Node string
+			Name string
 			GPUs int
 		}
 		End *struct{ Message string }
 	}
+}
+
+// waitReason is why a job waits.
+type waitReason struct{ Code, Message string }
+
+// String says it with what must come for the job to start.
+func (r waitReason) String() string {
+	s := "  waits: " + oneLine(r.Message)
+	if i := slices.IndexFunc(pool.Reasons, func(x pool.ReasonRow) bool { return string(x.Code) == r.Code }); i >= 0 {
+		sentence, what := pool.Reasons[i].Outlook()
+		s += " " + fmt.Sprintf(sentence, what)
+	}
+	return s
 }
 
 func (j job) ended() bool { return j.State == "ended" }
@@ -118,12 +134,12 @@ func (j job) page() string {
 	fmt.Fprintf(&b, "%s\n  %d x %d GPUs of %s, %s\n  charged %s of at most %s\n  submitted %s\n", j.line(), j.Nodes, j.GPUs, strings.Join(j.Classes, " or "), tierName(j.Tier),
 		j.Charged, j.UpTo, localTime(&j.SubmittedAt))
 	for _, r := range j.Reasons {
-		fmt.Fprintf(&b, "  waits: %s It starts when %s.\n", oneLine(r.Message), r.Lifts)
+		fmt.Fprintln(&b, r)
 	}
 	for _, t := range j.Attempts {
 		fmt.Fprintf(&b, "  try %d: %s", t.Number, t.State)
 		for _, p := range t.Placement {
-			fmt.Fprintf(&b, ", %d on %s", p.GPUs, p.Node)
+			fmt.Fprintf(&b, ", %d on %s", p.GPUs, oneLine(p.Name))
 		}
 		if t.StartedAt != nil {
 			fmt.Fprintf(&b, ", started %s", localTime(t.StartedAt))

@@ -17,6 +17,7 @@ type JobView struct {
 	Use      []JobCharge
 	Segments []Segment
 	UserName string
+	Nodes    map[pool.NodeID]string // names
 	Now      pool.Instant
 }
 
@@ -80,7 +81,7 @@ func jobView(tx Tx, a Actor, org pool.OrgID, id pool.JobID) (JobView, error) {
 	if err != nil {
 		return v, err
 	}
-	v.Use = costs[id]
+	v.Use, v.Nodes = costs[id], t.nodeNames()
 	for _, c := range v.Use {
 		v.Charged += c.Cost
 	}

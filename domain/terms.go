@@ -114,6 +114,14 @@ func (t Terms) projectName(id pool.ProjectID) string {
 	return ""
 }
 
+func (t Terms) nodeNames() map[pool.NodeID]string {
+	names := make(map[pool.NodeID]string, len(t.Nodes))
+	for _, n := range t.Nodes {
+		names[n.ID] = n.Name
+	}
+	return names
+}
+
 // PlanName of a plan, "" when there is none.
 func (t Terms) PlanName(id pool.PlanID) string {
 	for _, p := range t.Plans {

@@ -21,7 +21,8 @@ function busy(element) {
 
 // replace puts the fetched element in place of the old one and keeps the focus, what was unfolded and the scroll.
 function replace(old, fresh) {
-  if (old.outerHTML === fresh.outerHTML) return;
+  const plain = (e) => e.outerHTML.replace(/name="nonce" value="[^"]*"/g, ""); // each form has its own mark
+  if (plain(old) === plain(fresh)) return;
   const focus = old.contains(document.activeElement) ? document.activeElement : null;
   const id = focus?.id;
   const address = focus?.getAttribute("href");
@@ -32,7 +33,9 @@ function replace(old, fresh) {
   const taken = document.importNode(fresh, true);
   old.replaceWith(taken);
   taken.querySelectorAll(".scroll").forEach((s, i) => { s.scrollLeft = scrolls[i] || 0; });
+  const unfolds = focus?.matches("summary") && focus.parentElement.id;
   if (id) document.getElementById(id)?.focus({ preventScroll: true });
+  else if (unfolds) taken.querySelector(`#${CSS.escape(unfolds)} > summary`)?.focus({ preventScroll: true });
   else if (address) taken.querySelector(`a[href="${CSS.escape(address)}"]`)?.focus({ preventScroll: true });
 }
 

@@ -86,6 +86,7 @@ type apiAttempt struct {
 
 type apiPlace struct {
 	Node string `json:"node"`
+	Name string `json:"name"`
 	GPUs int    `json:"gpus"`
 }
 
@@ -125,7 +126,7 @@ func (q *call) job(v domain.JobView) apiJobJSON {
 		x := apiAttempt{Number: a.ID.N, Class: string(a.Class), Placement: []apiPlace{}, Tier: string(a.Tier), Cover: apiCover(a.Split), State: string(a.State),
 			AdmittedAt: apiTime(a.AdmittedAt), StartedAt: apiTime(a.StartedAt), EndsBy: apiTime(a.MaxEnd), NoticeAt: apiTime(a.NoticeAt), EndedAt: apiTime(a.EndedAt)}
 		for _, p := range a.Placement {
-			x.Placement = append(x.Placement, apiPlace{string(p.Node), p.GPUs})
+			x.Placement = append(x.Placement, apiPlace{string(p.Node), named(v.Nodes, p.Node), p.GPUs})
 		}
 		if a.State == domain.AttemptEnded {
 			x.End = q.end(a.End, a.EndDetail, a.ExitCode)

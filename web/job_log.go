@@ -7,8 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/a-h/templ"
-
 	"gpupool/domain"
 	"gpupool/domain/pool"
 	"gpupool/views"
@@ -21,26 +19,31 @@ const (
 )
 
 // jobLogPanel is the log as far as it goes; while the job lives the browser follows it.
-func (v *visit) jobLogPanel(j domain.Job) (templ.Component, []ui.Link, error) {
+func (v *visit) jobLogPanel(p *views.JobPage, j domain.Job) error {
 	if j.Attempts == 0 {
-		return views.Prose(v.T("The log begins when the job starts.")), nil, nil
+		p.Log = views.Prose(v.T("The log begins when the job starts."))
+		return nil
 	}
-	links := []ui.Link{{Label: v.T("Download"), Href: v.jobPath(j.ID, "/log")}, {Label: v.T("Errors only"), Href: v.jobPath(j.ID, "/log?stream=stderr")}}
+	p.LogLinks = []ui.Link{{Label: v.T("Download"), Href: v.jobPath(j.ID, "/log")}, {Label: v.T("Errors only"), Href: v.jobPath(j.ID, "/log?stream=stderr")}}
 	text, err := v.logText(j.ID, "stdout", logTail)
 	switch {
 	case err == nil:
 	case domain.CodeOf(err) == domain.NotFound:
-		return ui.Notice{Tone: ui.Info, Text: v.T("The log was collected: the cluster no longer keeps it.")}.Show(), nil, nil
+		p.LogLinks = nil
+		p.Log = ui.Notice{Tone: ui.Info, Text: v.T("The log was collected: the cluster no longer keeps it.")}.Show()
+		return nil
 	case domain.CodeOf(err) == domain.Unavailable:
-		return ui.Notice{Tone: ui.Warn, Text: v.T("The log can't be read now. It shows here as soon as the cluster answers.")}.Show(), links, nil
+		p.Log = ui.Notice{Tone: ui.Warn, Text: v.T("The log can't be read now. It shows here as soon as the cluster answers.")}.Show()
+		return nil
 	default:
-		return nil, nil, err
+		return err
 	}
 	src := ""
 	if j.Live() {
 		src = v.jobPath(j.ID, "/log/stream")
 	}
-	return ui.Log(v.T("Log"), src, text), links, nil
+	p.Log, p.LogShown = ui.Log(v.T("Log"), src, text), true
+	return nil
 }
 
 // logText is the end of a log as text.

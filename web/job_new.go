@@ -129,15 +129,23 @@ func (v *visit) quoteBox(q domain.JobQuote) ui.Quote {
 		b.Facts = append(b.Facts, ui.Fact{Name: v.T("Left of the spending cap"), Text: v.money(*q.CapLeft)})
 	}
 	b.Starts = v.starts(q.Answer.Admitted, q.Answer.Start)
+	if never(q.Answer.Reasons) {
+		b.Starts = v.T("never starts like this")
+	}
 	if len(q.Answer.Reasons) > 0 {
 		r := q.Answer.Reasons[0]
-		b.Why = v.reason(r) + " " + v.T("It starts when %s.", v.lifts(r.Code))
+		b.Why = v.reason(r) + " " + v.outlook(r.Code)
 	}
 	for _, a := range q.Alternatives {
 		b.Cheaper = append(b.Cheaper, ui.Alternative{Price: v.money(a.UpTo), Starts: v.starts(a.Admitted, a.Start),
 			Button: ui.Button{Label: v.word(string(a.Tier)), Kind: "small", Form: "job", Name: "as", Value: string(a.Tier), Action: v.orgPath("/jobs/quote"), NoCheck: true}})
 	}
 	return b
+}
+
+// never tells whether the pool could not run it even when empty.
+func never(all []pool.Reason) bool {
+	return slices.ContainsFunc(all, func(r pool.Reason) bool { return r.Code == pool.NeverFits })
 }
 
 func (v *visit) starts(admitted bool, at pool.Instant) string {

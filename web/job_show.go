@@ -29,11 +29,13 @@ func (s *Server) jobShow(v *visit) error {
 		Attempts: v.attemptTable(j), Segments: v.segmentTable(j), CLI: cliOf(v.org, j.Job)}
 	if j.Job.State == domain.JobWaiting {
 		for _, r := range j.Job.Reasons {
-			p.Waits = append(p.Waits, views.Wait{Reason: v.reason(r), Lifts: v.T("It goes on when %s.", v.lifts(r.Code))})
+			p.Waits = append(p.Waits, views.Wait{Reason: v.reason(r), Lifts: v.outlook(r.Code)})
 		}
-		p.Starts = v.starts(false, j.Job.StartsBy)
+		if !never(j.Job.Reasons) {
+			p.Starts = v.starts(false, j.Job.StartsBy)
+		}
 	}
-	if p.Log, p.LogLinks, err = v.jobLogPanel(j.Job); err != nil {
+	if err := v.jobLogPanel(&p, j.Job); err != nil {
 		return err
 	}
 	page := views.Page{Title: j.Job.Name, Heading: j.Job.Name, Wide: true, Crumbs: []ui.Link{{Label: v.T("Jobs"), Href: v.orgPath("/jobs")}, {Label: j.Job.Name}},
@@ -131,7 +133,7 @@ func (v *visit) jobTimeline(j domain.JobView) []ui.Event {
 	for _, a := range j.Attempts {
 		var on []string
 		for _, p := range a.Placement {
-			on = append(on, v.T("%d on %s", p.GPUs, string(p.Node)))
+			on = append(on, v.T("%d on %s", p.GPUs, named(j.Nodes, p.Node)))
 		}
 		add(a.AdmittedAt, ui.Info, v.T("Try %d admitted", a.ID.N), v.T("%s, charged as %s", strings.Join(on, ", "), v.split(a.Split)))
 		add(a.StartedAt, ui.Info, v.T("Try %d runs", a.ID.N), "")
@@ -208,7 +210,7 @@ func (v *visit) segmentTable(j domain.JobView) ui.Table {
 		t.CSV = v.jobPath(j.Job.ID, "/segments.csv")
 	}
 	for _, s := range j.Segments {
-		t.Rows = append(t.Rows, ui.Row{Cells: []ui.Cell{{Head: true, Time: v.clock(s.Start)}, {Time: v.clock(s.End)}, {Num: true, Text: number(s.Attempt.N)}, {Text: string(s.Node)},
+		t.Rows = append(t.Rows, ui.Row{Cells: []ui.Cell{{Head: true, Time: v.clock(s.Start)}, {Time: v.clock(s.End)}, {Num: true, Text: number(s.Attempt.N)}, {Text: named(j.Nodes, s.Node)},
 			{Num: true, Text: number(s.GPUs)}, {Badges: []ui.Badge{v.coverage(s.Cover)}}, {Num: true, Text: v.hours(s.Use())}}})
 	}
 	return t
@@ -220,9 +222,9 @@ func (s *Server) jobSegmentsCSV(v *visit) error {
 	if err != nil {
 		return err
 	}
-	out := newSheet("segments-"+string(j.Job.ID)+".csv", "seq", "job_id", "attempt", "node", "gpu_type", "charged_as", "gpus", "start", "end", "gpu_milliseconds", "price_row")
+	out := newSheet("segments-"+string(j.Job.ID)+".csv", "seq", "job_id", "attempt", "node", "node_id", "gpu_type", "charged_as", "gpus", "start", "end", "gpu_milliseconds", "price_row")
 	for _, g := range j.Segments {
-		out.add(strconv.FormatInt(g.Seq, 10), string(j.Job.ID), number(g.Attempt.N), string(g.Node), string(g.Class), string(g.Cover), number(g.GPUs),
+		out.add(strconv.FormatInt(g.Seq, 10), string(j.Job.ID), number(g.Attempt.N), named(j.Nodes, g.Node), string(g.Node), string(g.Class), string(g.Cover), number(g.GPUs),
 			g.Start.String(), g.End.String(), strconv.FormatInt(int64(g.Use()), 10), string(g.PriceRow))
 	}
 	return v.sheet(out)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gpupool/domain"
+	"gpupool/domain/domaintest"
 	"gpupool/domain/pool"
 )
 
@@ -143,7 +144,7 @@ func TestAJobThatCanNeverFitSaysTheNumber(t *testing.T) {
 	t.Parallel()
 	p := open(t)
 	q := p.member().do("POST", "/o/rheinau/jobs/quote", with(p.jobForm(), "gpus", "16"), nil).want(200)
-	q.says("16 GPUs", "the largest that can ever fit is 8")
+	q.says("16 GPUs", "the largest that can ever fit is 8", "It can never start as the pool is: ask for fewer GPUs", "never starts like this")
 }
 
 func TestTheListNarrowsByItsAddress(t *testing.T) {
@@ -249,5 +250,80 @@ func TestAnEmptyJobFormAsksOnlyForWhatIsNeeded(t *testing.T) {
 	a := p.member().post("/o/rheinau/jobs", url.Values{}).want(422)
 	if a.at("max_run") != "" || !strings.Contains(a.at("class"), "Please choose a GPU type.") {
 		t.Errorf("longest run says %q, GPU type %q", a.at("max_run"), a.at("class"))
+	}
+}
+
+func TestAJobsPageStaysTrueWhileItIsOpen(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	w := p.member()
+	id := p.submit(w)
+	bound := func(region string) string {
+		t.Helper()
+		e := w.get("/o/rheinau/jobs/" + string(id)).want(200).doc().Find("#" + region + "[data-bind~=org]")
+		if e.Length() == 0 && region != "log" {
+			t.Errorf("%s does not follow the server", region)
+		}
+		return e.Text()
+	}
+	if s := bound("state"); !strings.Contains(s, "Waiting") {
+		t.Errorf("the badge says %q", s)
+	}
+	if s := bound("heading-actions"); !strings.Contains(s, "It does not start.") {
+		t.Errorf("the question before stopping says %q", s)
+	}
+	if s := bound("log"); !strings.Contains(s, "The log begins when the job starts.") {
+		t.Errorf("the log says %q", s)
+	}
+	p.cycle()
+	p.pool.Clock.Add(time.Minute)
+	p.cycle()
+	if s := bound("state"); !strings.Contains(s, "Running") {
+		t.Errorf("the badge says %q", s)
+	}
+	if s := bound("heading-actions"); !strings.Contains(s, "what it has not saved is lost") {
+		t.Errorf("the question before stopping says %q", s)
+	}
+	if bound("log") != "" {
+		t.Error("a log that follows by itself is fetched with the page too")
+	}
+}
+
+func TestNodesAreCalledByTheirNames(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	p.pool.Update(func(tx domain.Tx) error {
+		n := domaintest.NodeOf(p.pool.Node, p.pool.Class, p.pool.Site, 8)
+		n.Name = "rack-seven"
+		return tx.SaveNode(n)
+	})
+	w := p.member()
+	id := p.submit(w)
+	p.cycle()
+	p.pool.Clock.Add(time.Hour)
+	p.cycle()
+	p.cluster.end(pool.AttemptID{Job: id, N: 1}, domain.RunEvent{Type: "Terminated", At: p.pool.Clock.Now()})
+	p.cycle()
+	page := w.get("/o/rheinau/jobs/" + string(id)).want(200).says("4 on rack-seven")
+	if s := page.doc().Find("#segments tbody").Text(); !strings.Contains(s, "rack-seven") || strings.Contains(page.text(), string(p.pool.Node)) {
+		t.Errorf("the usage records say %q", s)
+	}
+	if csv := w.get("/o/rheinau/jobs/" + string(id) + "/segments.csv").want(200); !strings.Contains(csv.body, ",rack-seven,gpu-01,") {
+		t.Errorf("the file is %q", csv.body)
+	}
+}
+
+func TestMonthsBeginWithThePool(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	months := func() int {
+		return p.member().get("/o/rheinau/usage").want(200).doc().Find(`select[name="month"] option`).Length()
+	}
+	if n := months(); n != 1 {
+		t.Errorf("%d months in the pool's first", n)
+	}
+	p.pool.Clock.Add(62 * 24 * time.Hour)
+	if n := months(); n != 3 {
+		t.Errorf("%d months after two more", n)
 	}
 }

@@ -40,8 +40,8 @@ func (s *Server) usageShow(v *visit) error {
 	}
 	months := ui.Field{Name: "month", Label: v.T("Month"), Value: m.String()}
 	now := pool.MonthOf(r.Now, r.Settings.Location())
-	for i := range 24 {
-		x := now.Plus(-i)
+	first := pool.MonthOf(min(r.Settings.CreatedAt, r.Now), r.Settings.Location())
+	for x := now; !x.Before(first); x = x.Prev() {
 		months.Options = append(months.Options, option(x.String(), v.month(x)))
 	}
 	filter := views.Form{ID: "filters", Action: v.orgPath("/usage"), Filter: true, Submit: v.T("Show"), Hidden: []ui.Value{hidden("by", by)}, Fields: []views.Input{{Kind: "select", Field: months}}}

@@ -62,6 +62,12 @@ func (f format) index(sentence string, args ...any) string {
 // lifts is what takes a wait reason away.
 func (f format) lifts(c pool.ReasonCode) string { return f.T(pool.RowOf(c).Lifts) }
 
+// outlook is what must come for a job to start, or that nothing will do.
+func (f format) outlook(c pool.ReasonCode) string {
+	sentence, what := pool.RowOf(c).Outlook()
+	return f.T(sentence, f.T(what))
+}
+
 // whole is a warning's sentence.
 func (f format) warning(w domain.Warning) string { return f.T(w.Message, w.Args...) }
 

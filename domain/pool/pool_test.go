@@ -1,6 +1,8 @@
 package pool
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +66,13 @@ func TestEveryReasonHasOneRow(t *testing.T) {
 	for _, r := range Reasons {
 		if seen[r.Code] || cases[r.CaseCode] || r.Sentence == "" || r.Lifts == "" {
 			t.Errorf("reason %q is doubled or incomplete", r.Code)
+		}
+		// "It starts when" asks for who does what: a subject and its verb, no order.
+		if first, _, _ := strings.Cut(r.Lifts, " "); !slices.Contains([]string{"a", "an", "the", "that", "jobs", "owners", "finance", "running", "GPUs"}, first) || strings.HasSuffix(r.Lifts, ".") {
+			t.Errorf("reason %q: It starts when %s", r.Code, r.Lifts)
+		}
+		if s, _ := r.Outlook(); (r.Code == NeverFits) != strings.HasPrefix(s, "It can never start") {
+			t.Errorf("reason %q: %s", r.Code, s)
 		}
 		seen[r.Code], cases[r.CaseCode] = true, true
 	}

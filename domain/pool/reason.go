@@ -61,7 +61,7 @@ var Reasons = []ReasonRow{
 	{Budget, "BUDGET", "Up to %[1]s; the project's budget of %[3]s has %[2]s left.", "the lead raises the budget, or the next budget period begins"},
 	{Cap, "CAP", "Up to %[1]s; the spending cap of %[3]s has %[2]s left.", "the owner raises the cap, running jobs end early, or the next month begins"},
 	{OrderExhausted, "PURCHASE_ORDER", "Up to %[1]s; purchase order %[5]s of %[3]s has %[2]s left.", "finance adds a purchase order"},
-	{NeverFits, "NEVER_FITS", "Needs %[1]d GPUs; the largest that can ever fit is %[3]d.", "ask for fewer GPUs, another GPU type, or more quota"},
+	{NeverFits, "NEVER_FITS", "Needs %[1]d GPUs; the largest that can ever fit is %[3]d.", "the GPUs or the quota that it would need are added"},
 	{WaitingForDrain, "WAITING_FOR_DRAIN", "GPUs are being freed: %[2]d jobs under notice, gone by %[4]s.", "the jobs under notice stop"},
 	{Reserved, "RESERVED", "%[2]d GPUs are free but reserved for job %[5]s until %[4]s.", "the reserved job starts"},
 	{PolicyWindow, "POLICY_WINDOW", "Not allowed at this time of day; allowed from %[4]s.", "the window opens"},
@@ -75,6 +75,15 @@ var Reasons = []ReasonRow{
 	{ProjectPaused, "PROJECT_PAUSED", "The project or its organisation is paused: %[5]s.", "the pause is lifted"},
 	{AdmissionPaused, "ADMISSION_PAUSED", "The operator has paused the start of new jobs.", "the operator resumes"},
 	{ClassUnavailable, "CLASS_UNAVAILABLE", "No healthy GPU of this type is in the pool.", "a node of this type comes back"},
+}
+
+// Outlook is the sentence, in two parts, of what must come for the job to
+// start: the first has a verb for the second.
+func (r ReasonRow) Outlook() (sentence, what string) {
+	if r.Code == NeverFits {
+		return "It can never start as the pool is: %s.", "ask for fewer GPUs, another GPU type, or more quota"
+	}
+	return "It starts when %s.", r.Lifts
 }
 
 // RowOf finds the row of a code; it panics on a code that has none, which a
