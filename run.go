@@ -127,7 +127,11 @@ func (p *portal) openService(currency money.Currency) error {
 		// before is gone, however it ended.
 		holder = "embedded"
 	}
-	p.service = domain.New(domain.Config{Store: p.store, Cluster: p.client, Issuers: issuers, Passwords: web.Argon2id{}, Log: p.log,
+	var cluster domain.Cluster // nil for commands that work on the store alone
+	if p.client != nil {
+		cluster = p.client
+	}
+	p.service = domain.New(domain.Config{Store: p.store, Cluster: cluster, Issuers: issuers, Passwords: web.Argon2id{}, Log: p.log,
 		Clock: p.clock, Holder: holder})
 	return nil
 }
