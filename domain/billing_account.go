@@ -139,7 +139,7 @@ func (s *Service) accountOf(in AccountInput) (BillingAccount, error) {
 	var f Fields
 	b := BillingAccount{Name: checkName(&f, "name", in.Name), Buyer: checkParty(&f, "buyer", in.Buyer), BuyerRef: trimmed(in.BuyerRef),
 		TaxKind: in.TaxKind, TaxReason: trimmed(in.TaxReason), Language: in.Language, Issuer: in.Issuer, Advance: in.Advance}
-	checkText(&f, "buyer_ref", b.BuyerRef, false, maxName)
+	checkLine(&f, "buyer_ref", b.BuyerRef, false, maxName)
 	mails := strings.FieldsFunc(in.Emails, func(r rune) bool { return strings.ContainsRune(", ;\t\r\n", r) })
 	switch {
 	case len(mails) == 0:

@@ -36,12 +36,39 @@ func inCurrency(c money.Currency, a money.Amount) string { return c.Format(a) + 
 // checkName is a required name of at most 100 characters on one line.
 func checkName(f *Fields, field, s string) string {
 	s = trimmed(s)
-	if strings.ContainsAny(s, "\r\n") {
-		f.Add(field, "Must be one line.")
-		return s
-	}
-	checkText(f, field, s, true, maxName)
+	checkLine(f, field, s, true, maxName)
 	return s
+}
+
+// checkLine is checkText for what lists, invoices and terminals show on one
+// line: no line break, nothing that hides or turns the text beside it, and
+// something to see unless it is empty.
+func checkLine(f *Fields, field, s string, required bool, limit int) {
+	switch {
+	case strings.ContainsFunc(s, breaksLine):
+		f.Add(field, "Must be one line.")
+	case strings.ContainsFunc(s, unseen):
+		f.Add(field, "Invisible characters are not allowed.")
+	case s != "" && !strings.ContainsFunc(s, seen):
+		f.Add(field, "Needs at least one visible character.")
+	default:
+		checkText(f, field, s, required, limit)
+	}
+}
+
+// breaksLine tells of every character at which a line ends in Unicode.
+func breaksLine(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) }
+
+// unseen tells of control and format characters. The joiner stays: emoji and
+// some scripts are written with it.
+func unseen(r rune) bool {
+	return unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r) && r != '\u200d'
+}
+
+// seen tells of characters that leave ink: fillers and the blank of braille
+// are letters and symbols, and leave none.
+func seen(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) && r != '\u2800'
 }
 
 // checkEmail is a bare address in small letters.
@@ -52,7 +79,7 @@ func checkEmail(f *Fields, field, s string) string {
 		f.Add(field, "Please fill in this field.")
 	case utf8.RuneCountInString(s) > maxEmail:
 		f.Add(field, "At most %d characters; this has %d.", maxEmail, utf8.RuneCountInString(s))
-	case err != nil || a.Address != s || a.Name != "":
+	case err != nil || a.Address != s || a.Name != "" || strings.ContainsFunc(s, unseen):
 		f.Add(field, "Write an e-mail address such as name@example.org.")
 	}
 	return s

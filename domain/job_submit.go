@@ -238,7 +238,7 @@ func (s *Service) checkJob(tx Tx, a Actor, org pool.OrgID, in JobInput) (Job, er
 		return Job{}, err
 	}
 	in.Name = trimmed(in.Name)
-	checkText(&f, "name", in.Name, true, 120)
+	checkLine(&f, "name", in.Name, true, 120)
 	p, err := tx.Project(org, in.Project)
 	switch {
 	case in.Project == "":

@@ -32,7 +32,7 @@ func (s *Service) CreateMember(ctx context.Context, a Actor, in CreateMemberInpu
 		f.Add("slug", "%q stands for the consortium itself.", string(o.ID))
 	}
 	o.Name = checkName(&f, "name", in.Name)
-	checkText(&f, "name_zh", o.NameZH, false, maxName)
+	checkLine(&f, "name_zh", o.NameZH, false, maxName)
 	email := checkEmail(&f, "owner_email", in.OwnerEmail)
 	if err := f.Err(); err != nil {
 		return fail(err)
@@ -114,9 +114,9 @@ func (s *Service) UpdateOrganisation(ctx context.Context, a Actor, org pool.OrgI
 	}
 	var f Fields
 	name, zh, pseudonym := checkName(&f, "name", in.Name), trimmed(in.NameZH), trimmed(in.Pseudonym)
-	checkText(&f, "name_zh", zh, false, maxName)
+	checkLine(&f, "name_zh", zh, false, maxName)
 	checkChoice(&f, "show_as", in.ShowAs, "name", "pseudonym", "member")
-	checkText(&f, "pseudonym", pseudonym, in.ShowAs == "pseudonym", maxName)
+	checkLine(&f, "pseudonym", pseudonym, in.ShowAs == "pseudonym", maxName)
 	if err := f.Err(); err != nil {
 		return Organisation{}, err
 	}

@@ -42,7 +42,7 @@ func (s *Service) RecordPayment(ctx context.Context, a Actor, number string, in 
 		} else if p.Amount == 0 {
 			f.Add("amount", "Not zero.")
 		}
-		checkText(&f, "reference", p.Reference, true, 140)
+		checkLine(&f, "reference", p.Reference, true, 140)
 		checkText(&f, "note", p.Note, false, 500)
 		if p.ReceivedAt == 0 {
 			p.ReceivedAt = tx.Now()

@@ -102,7 +102,7 @@ func (s *Service) CreatePlan(ctx context.Context, a Actor, in PlanInput) (Plan, 
 	if err := pool.CheckSlug(string(p.ID)); err != nil {
 		f.Add("id", "%s", sentence(err))
 	}
-	checkText(&f, "name_zh", p.NameZH, false, maxName)
+	checkLine(&f, "name_zh", p.NameZH, false, maxName)
 	if err := f.Err(); err != nil {
 		return Plan{}, err
 	}

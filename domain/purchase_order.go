@@ -57,7 +57,7 @@ func (s *Service) AddOrder(ctx context.Context, a Actor, org pool.OrgID, account
 		}
 		var f Fields
 		o = PurchaseOrder{ID: id, Account: account, Number: trimmed(in.Number), From: in.From, To: in.To, AtZero: in.AtZero, CreatedAt: tx.Now()}
-		checkText(&f, "number", o.Number, true, maxName)
+		checkLine(&f, "number", o.Number, true, maxName)
 		if o.Amount = checkAmount(&f, "amount", st.Currency, in.Amount); o.Amount == 0 && len(f) == 0 {
 			f.Add("amount", "Above %s.", inCurrency(st.Currency, 0))
 		}

@@ -45,7 +45,7 @@ func (s *Service) SaveSettings(ctx context.Context, a Actor, in SettingsInput) (
 	n := Settings{Fair: in.Fair, Signal: in.Signal, Zone: trimmed(in.Zone), Bank: trimmed(in.Bank), NameZH: trimmed(in.NameZH),
 		InvoicePrefix: trimmed(in.InvoicePrefix), Configured: true}
 	n.Name = checkName(&f, "name", in.Name)
-	checkText(&f, "name_zh", n.NameZH, false, maxName)
+	checkLine(&f, "name_zh", n.NameZH, false, maxName)
 	var err error
 	if n.Currency, err = money.CurrencyOf(trimmed(in.Currency)); err != nil {
 		f.Add("currency", "%s", sentence(err))
@@ -128,12 +128,12 @@ func checkFixed(tx Tx, old, n Settings) error {
 // checkParty is a name and address as documents print them.
 func checkParty(f *Fields, field string, p Party) Party {
 	p = Party{Name: trimmed(p.Name), Address: trimmed(p.Address), Country: trimmed(p.Country), TaxID: trimmed(p.TaxID)}
-	checkText(f, field+"_name", p.Name, true, maxName)
+	checkLine(f, field+"_name", p.Name, true, maxName)
 	checkText(f, field+"_address", p.Address, true, maxAddress)
 	if !countries.MatchString(p.Country) {
 		f.Add(field+"_country", "Write a country as two capital letters such as DE.")
 	}
-	checkText(f, field+"_tax_id", p.TaxID, false, 50)
+	checkLine(f, field+"_tax_id", p.TaxID, false, 50)
 	return p
 }
 
