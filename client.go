@@ -267,6 +267,16 @@ func (r *remote) path(ctx context.Context, a *api) (string, error) {
 				ids = append(ids, o.ID)
 			}
 		}
+		if len(ids) == 0 {
+			ids = nil
+			for _, o := range me.Orgs {
+				ids = append(ids, o.ID)
+			}
+			if len(ids) == 0 {
+				return "", failed(exitNotAllowed, "the token's owner belongs to no organisation")
+			}
+			return "", failed(exitUsage, "--org: the token's owner belongs to no organisation; name one of the pool's: %s", strings.Join(ids, ", "))
+		}
 		if len(ids) != 1 {
 			return "", failed(exitUsage, "--org: name the organisation, one of %s", strings.Join(ids, ", "))
 		}

@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/caarlos0/env/v11"
@@ -58,7 +61,7 @@ func readConfig() (config, error) {
 	if err != nil {
 		return c, fmt.Errorf("configuration: %w", err)
 	}
-	return c, nil
+	return c, c.check()
 }
 
 // demoConfig reads only what the demo may look at: where to listen and where
@@ -73,18 +76,45 @@ func demoConfig() (config, error) {
 			vars[name] = v
 		}
 	}
-	return env.ParseAsWithOptions[config](env.Options{Environment: vars})
+	c, err := env.ParseAsWithOptions[config](env.Options{Environment: vars})
+	if err != nil {
+		return c, fmt.Errorf("configuration: %w", err)
+	}
+	return c, c.check()
 }
 
-// masked is the effective configuration with secrets hidden.
-func (c config) masked() config {
-	hide := func(s *string) {
-		if *s != "" {
-			*s = "(set)"
+// check refuses values that a program would misunderstand later, by variable.
+func (c config) check() error {
+	if c.LogFormat != "text" && c.LogFormat != "json" {
+		return fmt.Errorf("GPUPOOL_LOG: %q is neither text nor json", c.LogFormat)
+	}
+	_, port, err := net.SplitHostPort(c.Addr)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
+		return fmt.Errorf("GPUPOOL_ADDR: %q is no host:port such as localhost:8080 or :8080", c.Addr)
+	}
+	return nil
+}
+
+// String is the effective configuration, one NAME=value on a line, secrets
+// hidden. However a configuration is printed, it is printed so.
+func (c config) String() string {
+	var b strings.Builder
+	v := reflect.ValueOf(c)
+	for i := range v.NumField() {
+		name, value := v.Type().Field(i).Tag.Get("env"), ""
+		switch x := v.Field(i).Interface().(type) {
+		case []string:
+			value = strings.Join(x, ",")
+		default:
+			value = fmt.Sprint(x)
 		}
+		if value != "" && slices.Contains(secrets, name) {
+			value = "(set)"
+		}
+		fmt.Fprintf(&b, "%s=%s\n", name, value)
 	}
-	for _, s := range []*string{&c.DatabaseURL, &c.NomadToken, &c.NomadSpaces, &c.StripeKey, &c.MetricsKey} {
-		hide(s)
-	}
-	return c
+	return b.String()
 }

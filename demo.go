@@ -73,11 +73,9 @@ func (p *portal) openDemo(ctx context.Context, s story, seed uint64, out io.Writ
 		return nil
 	}
 	t := newDemoTimes(wall(), zone)
-	text := strings.NewReplacer("STORY_MONTH", t.month.Bounds(zone).Start.In(zone).Format(time.RFC3339),
-		"TRACE_START", t.traceStart.In(zone).Format(time.RFC3339)).Replace(demoPool)
-	rp, err := replay.LoadPool(strings.NewReader(text))
+	rp, err := demoPoolAt(t)
 	if err != nil {
-		return fmt.Errorf("demo pool.json: %w", err)
+		return err
 	}
 	if err := p.openService(p.currency(ctx)); err != nil {
 		return err
@@ -98,6 +96,18 @@ func (p *portal) openDemo(ctx context.Context, s story, seed uint64, out io.Writ
 		fmt.Fprintln(out, "  differs: "+d)
 	}
 	return nil
+}
+
+// demoPoolAt is the demo's pool.json with the dates of t in place of its own: the
+// newer price list begins with the story month.
+func demoPoolAt(t demoTimes) (replay.Pool, error) {
+	p, err := replay.LoadPool(strings.NewReader(demoPool))
+	if err != nil {
+		return p, fmt.Errorf("demo pool.json: %w", err)
+	}
+	p.Prices[1].From = t.month.Bounds(t.zone).Start.In(t.zone).Format(time.RFC3339)
+	p.Trace.Start = t.traceStart.In(t.zone).Format(time.RFC3339)
+	return p, nil
 }
 
 func head(hash string) string { return hash[:min(12, len(hash))] }

@@ -49,16 +49,19 @@ func runDemo(ctx context.Context, cfg config, f demoFlags, out io.Writer) error 
 		return err
 	}
 	defer l.Close()
-	if f.fresh {
-		if err := startOver(cfg.Data); err != nil {
-			return err
-		}
-	}
 	if err := claimFolder(cfg.Data); err != nil {
 		return err
 	}
 	p := &portal{config: cfg, log: newLog(cfg, os.Stderr), pace: demoPace}
 	defer p.close()
+	if err := p.hold(); err != nil {
+		return err
+	}
+	if f.fresh {
+		if err := startOver(cfg.Data); err != nil {
+			return err
+		}
+	}
 	if err := p.openDemoStore(ctx, out); err != nil {
 		return err
 	}
@@ -114,8 +117,8 @@ func loopback(addr string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// claimFolder refuses a folder that holds another pool's data, and marks a
-// new one.
+// claimFolder refuses a folder that holds another pool's data or anything else,
+// and marks a new or empty one.
 func claimFolder(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, demoFile)); err == nil {
 		return nil
@@ -126,20 +129,21 @@ func claimFolder(dir string) error {
 	if err := writable(dir); err != nil {
 		return err
 	}
+	there, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(there) > 0 {
+		return fmt.Errorf("%s holds other files (%s): the demo takes a new or an empty folder only; choose one with GPUPOOL_DATA", dir, there[0].Name())
+	}
 	return os.WriteFile(filepath.Join(dir, demoFile), []byte("This folder belongs to the demo of GPU Pool. `gpupool --fresh` deletes its databases.\n"), 0o600)
 }
 
 // startOver deletes the demo's databases, and only in a folder that carries
 // its marker.
 func startOver(dir string) error {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	if _, err := os.Stat(filepath.Join(dir, demoFile)); err != nil {
-		if entries, e := os.ReadDir(dir); e == nil && len(entries) == 0 {
-			return nil
-		}
-		return fmt.Errorf("%s does not carry the demo's marker (%s), so --fresh deletes nothing in it", dir, demoFile)
+		return fmt.Errorf("%s does not carry the demo's marker (%s), so nothing in it is deleted", dir, demoFile)
 	}
 	for _, name := range []string{"gpupool.db", "cluster.db"} {
 		for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {

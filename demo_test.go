@@ -172,6 +172,18 @@ func TestAStartThatCantBeIsRefusedInOneLine(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(foreign, "gpupool.db"), []byte("somebody's"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	running := filepath.Join(t.TempDir(), "new")
+	if err := claimFolder(running); err != nil {
+		t.Fatal(err)
+	}
+	first := demoPortal(running)
+	defer first.close()
+	if err := first.hold(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(running, "gpupool.db"), []byte("the first's"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		cfg  config
 		f    demoFlags
@@ -181,7 +193,11 @@ func TestAStartThatCantBeIsRefusedInOneLine(t *testing.T) {
 		"an address that others reach":     {config{Addr: "0.0.0.0:0", Data: dir + "/b"}, demoFlags{}, "--demo-public"},
 		"a folder that can't be made":      {config{Addr: "127.0.0.1:0", Data: file + "/data"}, demoFlags{}, "can't be made"},
 		"a folder of another pool":         {config{Addr: "127.0.0.1:0", Data: foreign}, demoFlags{}, "holds a pool that is not the demo"},
-		"--fresh in a folder without mark": {config{Addr: "127.0.0.1:0", Data: foreign}, demoFlags{fresh: true}, "--fresh deletes nothing"},
+		"--fresh in a folder without mark": {config{Addr: "127.0.0.1:0", Data: foreign}, demoFlags{fresh: true}, "holds a pool that is not the demo"},
+		"a folder with other files":        {config{Addr: "127.0.0.1:0", Data: dir}, demoFlags{}, "a new or an empty folder only; choose one with GPUPOOL_DATA"},
+		"--fresh in a folder of others":    {config{Addr: "127.0.0.1:0", Data: dir}, demoFlags{fresh: true}, "holds other files (file)"},
+		"a folder that a demo has":         {config{Addr: "127.0.0.1:0", Data: running}, demoFlags{}, "is in use by another gpupool process"},
+		"--fresh under a running demo":     {config{Addr: "127.0.0.1:0", Data: running}, demoFlags{fresh: true}, "is in use by another gpupool process"},
 	} {
 		var out bytes.Buffer
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -190,6 +206,9 @@ func TestAStartThatCantBeIsRefusedInOneLine(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if b, err := os.ReadFile(filepath.Join(running, "gpupool.db")); string(b) != "the first's" {
+		t.Errorf("the running demo's database is %q %v", b, err)
 	}
 	if b, err := os.ReadFile(filepath.Join(foreign, "gpupool.db")); string(b) != "somebody's" {
 		t.Errorf("the other pool's database is %q %v", b, err)
@@ -223,6 +242,6 @@ func TestTheDemoTouchesNoAmbientDatabase(t *testing.T) {
 	t.Setenv("NOMAD_ADDR", "http://somewhere:4646")
 	t.Setenv("STRIPE_API_KEY", "sk_test")
 	if c, err := demoConfig(); err != nil || c.NomadAddr != "" || c.StripeKey != "" {
-		t.Errorf("the demo reads %v %v", c.masked(), err)
+		t.Errorf("the demo reads %v %v", c, err)
 	}
 }

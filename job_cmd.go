@@ -288,7 +288,7 @@ func (j *jobRun) run(cmd *cobra.Command, r *remote, args []string) error {
 	fmt.Fprintln(cmd.ErrOrStderr(), made.line())
 	switch {
 	case j.wait:
-		return follow(cmd, a, org, made.ID)
+		return follow(cmd, a, org, made.ID, made.line())
 	case r.json:
 		_, err = cmd.OutOrStdout().Write(raw)
 	default:

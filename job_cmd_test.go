@@ -143,6 +143,11 @@ func TestAJobFromTheCommandLine(t *testing.T) {
 	s.wants(0, []string{"Up to 10.00 EUR; starts at once", "cheaper: --tier spot, up to 3.60 EUR"}, out, errs, code)
 	out, errs, code = s.run(s.Member, "job", "run", "--gpus", "2", "--max-run", "1h", "--simulate", "10s", "--max-cost", "2.50", "--project", "llm", "--env", "SEED=1", "--wait", "ghcr.io/x/train:1", "python", "train.py", "--epochs", "3")
 	s.wants(0, []string{"Up to 2.50 EUR; starts at once", "begins on 2 GPUs", "finished", "train: Finished"}, out, errs, code)
+	for _, line := range strings.Split(strings.TrimSpace(errs), "\n") {
+		if strings.Count(errs, line+"\n") != 1 {
+			t.Errorf("%q is said twice:\n%s", line, errs)
+		}
+	}
 	if strings.Contains(out, "Up to") || !strings.Contains(out, "try 1 of") {
 		t.Errorf("standard output is the log only: %q", out)
 	}
@@ -199,6 +204,7 @@ func TestWhatTheCommandLineRefusesNamesFieldAndLimit(t *testing.T) {
 		{"a job of nobody's log", s.Member, []string{"job", "logs", "--wait", "j-nowhere"}, exitNotFound, "There is no such thing here."},
 		{"what the role does not allow", s.Viewer, []string{"job", "run", "busybox"}, exitNotAllowed, "Your role does not allow this."},
 		{"invoices of a member", s.Member, []string{"invoice", "list"}, exitNotAllowed, "Your role does not allow this."},
+		{"an operator without an organisation", s.Operator, []string{"job", "list"}, exitUsage, "--org: the token's owner belongs to no organisation; name one of the pool's: kestrelis, rheinau"},
 		{"an unknown invoice", s.Finance, []string{"invoice", "show", "NB-2026-999999"}, exitNotFound, "There is no such thing here."},
 		{"a month that is none", s.Member, []string{"usage", "--month", "November"}, exitUsage, "month: Write it as 2026-11."},
 	}

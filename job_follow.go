@@ -190,7 +190,7 @@ func jobLogsCommand(r *remote) *cobra.Command {
 				return err
 			}
 			if wait {
-				return follow(cmd, a, org, args[0])
+				return follow(cmd, a, org, args[0], "")
 			}
 			l := tail{api: a, path: jobPath(org, args[0]), stream: "stdout", out: cmd.OutOrStdout(), offset: offset}
 			if stderr {
@@ -247,11 +247,11 @@ func (t *tail) read(ctx context.Context, follow bool) (int64, error) {
 const lookEvery = time.Second
 
 // follow prints a job's log to its end, over all its tries, and ends as the job did. Portals that restart meanwhile
-// are waited for.
-func follow(cmd *cobra.Command, a *api, org, id string) error {
+// are waited for. said is what was said of the job already.
+func follow(cmd *cobra.Command, a *api, org, id, said string) error {
 	ctx := cmd.Context()
 	t := tail{api: a, path: jobPath(org, id), stream: "stdout", out: cmd.OutOrStdout()}
-	said, try := "", 0
+	try := 0
 	for {
 		var j job
 		_, err := a.get(ctx, t.path, nil, &j)

@@ -20,6 +20,7 @@ func TestReplayPrintsWaitsPreemptionsAndInvoices(t *testing.T) {
 		{"philly_excerpt.csv", "philly.json", 15, []string{"trace      Philly (Gavel): 600 rows, 579 jobs read\n", "  skipped  21 rows: no duration (first in line 153)\n", "704 GPUs\n",
 			"jobs       579 run, 579 done", "waiting    burst      median 0s"}},
 		{"spot2026_synthetic_excerpt.csv", "spot2026.json", 15, []string{"trace      spot 2026: 400 rows, 400 jobs read\n", "jobs       400 run, 400 done", "waiting    burst ", "waiting    spot "}},
+		{"own_excerpt.csv", "../../../testdata/demo/pool.json", 5, []string{"trace      GPU Pool: 3 rows, 3 jobs read\n", "jobs       3 run, 3 done"}},
 	} {
 		out, errs, code := typed(t, "replay", replayData+tt.trace, "--pool", replayData+tt.pool)
 		if code != 0 || errs != "" {

@@ -42,6 +42,7 @@ type portal struct {
 	service *domain.Service
 	web     *web.Server
 	pace    pace
+	held    io.Closer // the data folder; nil for a command beside a portal
 }
 
 func newLog(c config, w io.Writer) *slog.Logger {
@@ -66,6 +67,19 @@ func (p *portal) openStore(ctx context.Context, relaxed bool) error {
 		return err
 	}
 	return p.clock.Load(ctx, p.store)
+}
+
+// hold takes the data folder for this process, so that no two portals share its
+// SQLite files and nobody deletes them from under one.
+func (p *portal) hold() (err error) {
+	if err := writable(p.config.Data); err != nil {
+		return err
+	}
+	p.held, err = embedded.Hold(filepath.Join(p.config.Data, "gpupool.lock"))
+	if errors.Is(err, embedded.ErrHeld) {
+		return fmt.Errorf("%s is in use by another gpupool process: stop that one, or choose another folder with GPUPOOL_DATA", p.config.Data)
+	}
+	return err
 }
 
 // writable makes the data folder and tries to write into it.
@@ -194,6 +208,11 @@ func (p *portal) close() {
 	if p.store != nil {
 		if err := p.store.Close(); err != nil {
 			p.log.Error("closing the store", "error", err)
+		}
+	}
+	if p.held != nil {
+		if err := p.held.Close(); err != nil {
+			p.log.Error("giving back the data folder", "error", err)
 		}
 	}
 }

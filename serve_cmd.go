@@ -29,7 +29,7 @@ func serveCommand() *cobra.Command {
 				return err
 			}
 			if show {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%+v\n", cfg.masked())
+				_, err := fmt.Fprint(cmd.OutOrStdout(), cfg)
 				return err
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
@@ -50,6 +50,11 @@ func serve(ctx context.Context, cfg config, out io.Writer) error {
 	defer l.Close()
 	p := &portal{config: cfg, log: newLog(cfg, os.Stderr), pace: servePace}
 	defer p.close()
+	if cfg.DatabaseURL == "" || cfg.NomadAddr == "" { // then there are files in it
+		if err := p.hold(); err != nil {
+			return err
+		}
+	}
 	if err := p.openStore(ctx, false); err != nil {
 		return err
 	}

@@ -3,7 +3,10 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"io/fs"
 	"net/url"
+	"os"
 
 	"github.com/libtnb/sqlite"
 
@@ -21,6 +24,9 @@ func (s *Store) openSQLite(ctx context.Context, c Config) (err error) {
 	if c.Relaxed {
 		sync = "NORMAL"
 	}
+	if err = private(c.SQLitePath); err != nil {
+		return err
+	}
 	if s.write, err = sql.Open("sqlite", sqliteName(c.SQLitePath, "immediate", "synchronous("+sync+")")); err != nil {
 		return err
 	}
@@ -34,6 +40,19 @@ func (s *Store) openSQLite(ctx context.Context, c Config) (err error) {
 	s.read.SetMaxOpenConns(readers)
 	s.read.SetMaxIdleConns(readers)
 	return s.build(sqlite.New(sqlite.Config{Conn: s.write}))
+}
+
+// private makes the file when there is none, for its owner only: SQLite would
+// ask the umask, and gives WAL and shared memory the rights of the file.
+func private(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 func sqliteName(path, lock string, pragmas ...string) string {

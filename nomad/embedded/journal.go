@@ -3,8 +3,11 @@ package embedded
 import (
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 
 	_ "modernc.org/sqlite" // the database driver "sqlite"
@@ -15,9 +18,25 @@ import (
 // that the cluster had.
 type journal struct{ db *sql.DB }
 
+// private makes the file when there is none, for its owner only: SQLite would
+// ask the umask, and gives what it puts beside the file the file's own rights.
+func private(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("embedded cluster: %w", err)
+	}
+	return f.Close()
+}
+
 // openJournal holds the file alone, so that no two processes continue the same
 // cluster. The lock ends with the process, however it ends.
 func openJournal(path string) (*journal, error) {
+	if err := private(path); err != nil {
+		return nil, err
+	}
 	q := url.Values{"_pragma": {"busy_timeout(2000)", "locking_mode(EXCLUSIVE)", "journal_mode(WAL)", "synchronous(FULL)"}, "_txlock": {"immediate"}}
 	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path)+"?"+q.Encode())
 	if err != nil {
@@ -28,7 +47,7 @@ func openJournal(path string) (*journal, error) {
 	_, err = db.Exec(`BEGIN IMMEDIATE; COMMIT`)
 	if err != nil {
 		db.Close()
-		return nil, fmt.Errorf("embedded cluster: %s can't be opened, or another process uses it: %w", path, err)
+		return nil, fmt.Errorf("embedded cluster: %w", held(path, err))
 	}
 	_, err = db.Exec(`CREATE TABLE IF NOT EXISTS item (
 		kind TEXT NOT NULL, id TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID`)

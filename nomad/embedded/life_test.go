@@ -341,7 +341,7 @@ func TestTwoProcessesNeverContinueTheSameCluster(t *testing.T) {
 	open := func() (*embedded.Cluster, error) {
 		return embedded.Open(embedded.Options{Path: path, Now: b.clock.Now})
 	}
-	if _, err := open(); err == nil || !strings.Contains(err.Error(), "another process uses it") {
+	if _, err := open(); err == nil || !strings.Contains(err.Error(), "in use by another gpupool process") {
 		t.Errorf("opened twice: %v", err)
 	}
 	b.ok(b.c.Close())
