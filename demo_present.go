@@ -99,30 +99,11 @@ func (b *demoBuilder) tight(ctx context.Context, a domain.Actor, org pool.OrgID,
 	if flexible.CapLeft == nil {
 		return amount, nil
 	}
-	promised, err := b.promised(ctx, org)
-	if err != nil {
-		return 0, err
-	}
-	const ten = 1000 // in cents
-	held := first - *flexible.CapLeft + promised
-	least, below := held+spot.UpTo, held+flexible.UpTo-ten/2 // of what is promised, some has been used
+	const ten = 1000                  // in cents
+	held := first - *flexible.CapLeft // used and reserved
+	least, below := held+spot.UpTo, held+flexible.UpTo
 	if least <= amount && amount < below {
 		return amount, nil
 	}
 	return (least + ten - 1) / ten * ten, nil
-}
-
-// promised is what the running jobs of a member may still cost, at most.
-func (b *demoBuilder) promised(ctx context.Context, org pool.OrgID) (sum money.Amount, err error) {
-	err = b.p.store.View(ctx, func(tx domain.Tx) error {
-		jobs, err := tx.LiveJobs()
-		sum = 0
-		for _, j := range jobs {
-			if j.Org == org && j.State != domain.JobWaiting {
-				sum += j.UpTo
-			}
-		}
-		return err
-	})
-	return sum, err
 }
