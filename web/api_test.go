@@ -68,7 +68,7 @@ func TestTheAPIFromQuoteToInvoice(t *testing.T) {
 		t.Errorf("submitted: %s at %q", sent.body, place)
 	}
 	b.pool.Clock.Add(time.Hour)
-	b.Service.Hub().Wake()
+	b.cycle()
 	if list := in[object](b.get(jobsPath+"?state=starting&state=running&q=LLM", ming).want(200)); len(list["items"].([]any)) != 1 {
 		t.Errorf("list: %v", list)
 	}
