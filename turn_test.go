@@ -109,6 +109,31 @@ func TestAGangOfTwoNodesRunsOnBothAndEndsTogether(t *testing.T) {
 	})
 }
 
+// The organisation chose that a flexible job which the cap holds goes on as
+// spot: cheaper, so it fits.
+func TestACapTurnsFlexibleJobsIntoSpotWhereThatIsChosen(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, r *rig) {
+		// One GPU for two hours: 2.50 at the dearest as flexible, 0.90 as spot.
+		if _, err := r.Service.SetCap(ctx, r.Owner, r.Org, domain.CapInput{Amount: "1.00", Mode: domain.CapDowngrade}); err != nil {
+			t.Fatal(err)
+		}
+		j := r.submit(r.ask(pool.Burst, 1, 30*time.Minute, 2*time.Hour))
+		r.turn()
+		r.turn()
+		if got := r.job(j.ID); got.Tier != pool.Spot || got.State == domain.JobWaiting || got.UpTo != j.UpTo {
+			t.Errorf("it is %s and %s with %v, up to %d (was %d)", got.Tier, got.State, got.Reasons, got.UpTo, j.UpTo)
+		}
+		keeps := r.submit(r.ask(pool.Guaranteed, 1, 30*time.Minute, 2*time.Hour))
+		r.turn()
+		if got := r.job(keeps.ID); got.Tier != pool.Guaranteed {
+			t.Errorf("a guaranteed job became %s", got.Tier)
+		}
+		r.until(j.ID, "ended finished", 2*time.Hour, time.Minute)
+		r.truth()
+	})
+}
+
 func TestACapAdmitsExactlyWhatFits(t *testing.T) {
 	t.Parallel()
 	domaintest.Each(t, func(t *testing.T, p *domaintest.Pool) {

@@ -48,7 +48,7 @@ func (s *Service) runEngineOnce(ctx context.Context) (bool, error) {
 	s.mu.Unlock()
 	a := applying{service: s, view: v, plan: plan}
 	err := s.store.Update(ctx, func(tx Tx) error {
-		a.orgs = map[pool.OrgID]bool{}
+		a.orgs, a.downgraded = map[pool.OrgID]bool{}, false
 		ok, err := tx.TakeLease("engine", s.holder, tx.Wall().Add(leaseFor))
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ func (s *Service) runEngineOnce(ctx context.Context) (bool, error) {
 	for o := range a.orgs {
 		s.hub.Publish(string(o))
 	}
-	return plan.Changes(), nil
+	return plan.Changes() || a.downgraded, nil
 }
 
 // applying is one plan on its way into the store.
@@ -82,6 +82,8 @@ type applying struct {
 	view
 	plan quota.Plan
 	orgs map[pool.OrgID]bool // touched
+	// downgraded: a job became spot, so the next decision may start it.
+	downgraded bool
 }
 
 func (a *applying) apply(tx Tx) error {
@@ -274,7 +276,21 @@ func (a *applying) explain(tx Tx) error {
 	}
 	for _, w := range a.plan.Wait {
 		j, ok := by[w.Job]
-		if !ok || j.State != JobWaiting || j.Position == w.Position && slices.Equal(j.Reasons, w.Reasons) {
+		if !ok || j.State != JobWaiting {
+			continue
+		}
+		if a.toSpot(j, w.Reasons) {
+			j.Tier = pool.Spot
+			if err := tx.UpdateJob(j); err != nil {
+				return err
+			}
+			if err := audit(tx, System("engine"), j.Org, "job.to_spot", string(j.ID), map[string]any{"tier": pool.Burst}, map[string]any{"tier": j.Tier}); err != nil {
+				return err
+			}
+			a.downgraded, a.orgs[j.Org] = true, true
+			continue
+		}
+		if j.Position == w.Position && slices.Equal(j.Reasons, w.Reasons) {
 			continue
 		}
 		if err := tx.SetReasons(j.ID, w.Reasons, w.Position, j.StartsBy); err != nil {
@@ -283,6 +299,14 @@ func (a *applying) explain(tx Tx) error {
 		a.orgs[j.Org] = true
 	}
 	return nil
+}
+
+// toSpot tells whether a flexible job that the spending cap holds goes on as
+// spot, as its organisation chose.
+func (a *applying) toSpot(j Job, reasons []pool.Reason) bool {
+	c, ok := a.terms.Cap(j.Org, a.now)
+	return ok && c.Mode == CapDowngrade && j.Tier == pool.Burst &&
+		slices.ContainsFunc(reasons, func(r pool.Reason) bool { return r.Code == pool.Cap })
 }
 
 // attemptWork is the payload of outbox rows for the cluster.
