@@ -153,7 +153,11 @@ func (c *crowd) act(s *domain.Service, unit time.Duration) {
 		return
 	}
 	tier := []pool.Tier{pool.Guaranteed, pool.Burst, pool.Burst, pool.Spot}[c.rnd.IntN(4)]
-	in := c.r.ask(tier, 1+c.rnd.IntN(6), time.Duration(1+c.rnd.IntN(40))*unit, 60*unit)
+	gpus := 1 + c.rnd.IntN(6)
+	if tier == pool.Spot {
+		gpus = min(gpus, 5) // what owners lend: six would never fit
+	}
+	in := c.r.ask(tier, gpus, time.Duration(1+c.rnd.IntN(40))*unit, 60*unit)
 	if c.rnd.IntN(6) == 0 {
 		in.Spec.Sim.Exit = 3
 	}

@@ -67,6 +67,7 @@ func TestTheAPIFromQuoteToInvoice(t *testing.T) {
 	if j["state"] == "waiting" || j["up_to"].(object)["amount_minor"] != 1000.0 || place != jobsPath+"/"+j["id"].(string) {
 		t.Errorf("submitted: %s at %q", sent.body, place)
 	}
+	b.cycle() // it runs before the clock moves, whoever turns the loops
 	b.pool.Clock.Add(time.Hour)
 	b.cycle()
 	if list := in[object](b.get(jobsPath+"?state=starting&state=running&q=LLM", ming).want(200)); len(list["items"].([]any)) != 1 {
