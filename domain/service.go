@@ -175,16 +175,44 @@ func (s *Service) Settings(ctx context.Context) (Settings, error) {
 type Hub struct {
 	mu   sync.Mutex
 	subs map[chan string]string
-	wake chan struct{} // the loops
+	wake chan struct{}    // the loops
+	n    int64            // number of the newest message, counted from began, so that a process never takes up the count of another
+	began int64
+	last map[string]int64 // topic: number of its newest message
 }
 
 // NewHub makes an empty Hub.
-func NewHub() *Hub { return &Hub{subs: map[chan string]string{}, wake: make(chan struct{}, 1)} }
+func NewHub() *Hub {
+	began := time.Now().UnixMicro()
+	return &Hub{subs: map[chan string]string{}, wake: make(chan struct{}, 1), began: began, n: began, last: map[string]int64{}}
+}
+
+// Mark is the number of the newest message. Whoever takes it before reading
+// can ask later, with Moved, whether what it read may be old.
+func (h *Hub) Mark() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.n
+}
+
+// Moved tells whether a topic, "*" for all, had a message after the mark, or
+// the mark is another process's.
+func (h *Hub) Moved(topic string, mark int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	newest := max(h.last[topic], h.last[""])
+	if topic == "*" {
+		newest = h.n
+	}
+	return newest > mark || mark < h.began || mark > h.n
+}
 
 // Publish tells those who listen to topic, and those who listen to all, and
 // wakes the loops.
 func (h *Hub) Publish(topic string) {
 	h.mu.Lock()
+	h.n++
+	h.last[topic] = h.n
 	for c, t := range h.subs {
 		if t == topic || t == "*" || topic == "" {
 			select {

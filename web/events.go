@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"gpupool/domain"
@@ -14,6 +15,7 @@ const heartbeat = 15 * time.Second
 
 // events tells a page that something changed, so that it fetches its regions again: "org" for the organisation of
 // the query, "pool" for everything, "clock" when a demo's time was moved or passes, "time" now and then. It never says what changed.
+// "since" is the mark that the page was read at: what changed before the stream stood is told first.
 func (s *Server) events(v *visit) error {
 	topic := "*"
 	if org := pool.OrgID(v.query("org")); org != "" {
@@ -38,14 +40,20 @@ func (s *Server) events(v *visit) error {
 	}
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
+	missed := make(chan struct{}, 1)
+	if mark, err := strconv.ParseInt(v.query("since"), 10, 64); err == nil && s.service.Hub().Moved(topic, mark) {
+		missed <- struct{}{}
+	}
 	for n := 1; ; n++ {
 		select {
 		case <-v.ctx.Done():
 			return nil
 		case <-s.closing:
 			return nil
+		case <-missed:
+			err = e.send(changed(n))
 		case <-changes:
-			err = e.send(fmt.Sprintf("id: %d\ndata: org pool clock\n\n", n))
+			err = e.send(changed(n))
 		case <-beat.C:
 			err = e.send(fmt.Sprintf("id: %d\ndata: %s\n\n", n, passing))
 		}
@@ -54,6 +62,8 @@ func (s *Server) events(v *visit) error {
 		}
 	}
 }
+
+func changed(n int) string { return fmt.Sprintf("id: %d\ndata: org pool clock\n\n", n) }
 
 // stream is an open answer of server-sent events.
 type stream struct {

@@ -60,6 +60,35 @@ func TestTheLiveFeedTellsWhatConcernsTheViewer(t *testing.T) {
 	}
 }
 
+// A page that was read before a change, and whose stream stands only after it, hears of it all the same.
+func TestTheLiveFeedTellsWhatHappenedSinceThePageWasRead(t *testing.T) {
+	t.Parallel()
+	b := full(t, nil)
+	ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second)
+	defer cancel()
+	who := b.as(b.Member.Email)
+	hub := b.Service.Hub()
+	for topic, concerns := range map[string]bool{string(b.Org): true, "": true, string(b.Other): false} {
+		mark := hub.Mark()
+		src, ok := who.get("/o/rheinau/jobs").doc().Find("live-feed").Attr("src")
+		if !ok {
+			t.Fatal("the page follows nothing")
+		}
+		hub.Publish(topic)
+		if got := hub.Moved(string(b.Org), mark); got != concerns {
+			t.Errorf("after %q: moved is %t", topic, got)
+		}
+		if concerns {
+			if feed, _ := who.stream(ctx, src); <-feed != "org pool clock" {
+				t.Errorf("after %q: told nothing", topic)
+			}
+		}
+	}
+	if !hub.Moved("*", hub.Mark()-1<<40) || !hub.Moved("*", hub.Mark()+1) || hub.Moved("*", hub.Mark()) {
+		t.Error("the mark of another process counts as one of this")
+	}
+}
+
 func TestTheLiveFeedOfAForeignOrganisationIsNotFound(t *testing.T) {
 	t.Parallel()
 	b := full(t, nil)

@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -152,9 +153,9 @@ func (v *visit) home() string {
 
 // live makes a page follow the server: topics are those of events.go.
 func (v *visit) live() views.Live {
-	src := "/events"
+	src := "/events?since=" + strconv.FormatInt(v.mark, 10)
 	if v.org != "" {
-		src += "?org=" + string(v.org)
+		src += "&org=" + string(v.org)
 	}
 	return views.Live{Src: src}
 }

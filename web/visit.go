@@ -39,6 +39,7 @@ type visit struct {
 	org      pool.OrgID // of the path, empty when it has none
 	format
 	nonce string // that the form was sent with
+	mark  int64  // of the hub, taken before anything was read
 }
 
 // adapt makes an echo handler of a route.
@@ -58,7 +59,7 @@ func (s *Server) adapt(r route) echo.HandlerFunc {
 		if t := traceOf(ctx); t != nil {
 			t.route = r.path
 		}
-		v := &visit{server: s, echo: c, ctx: ctx, route: r}
+		v := &visit{server: s, echo: c, ctx: ctx, route: r, mark: s.service.Hub().Mark()}
 		if r.who == machine {
 			return r.handle(s, v)
 		}
