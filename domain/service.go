@@ -173,12 +173,12 @@ func (s *Service) Settings(ctx context.Context) (Settings, error) {
 // Hub passes on that something changed: topics are organisation ids, "" is
 // the pool. Listeners are told, never waited for.
 type Hub struct {
-	mu   sync.Mutex
-	subs map[chan string]string
-	wake chan struct{}    // the loops
-	n    int64            // number of the newest message, counted from began, so that a process never takes up the count of another
+	mu    sync.Mutex
+	subs  map[chan string]string
+	wake  chan struct{} // the loops
+	n     int64         // number of the newest message, counted from began, so that a process never takes up the count of another
 	began int64
-	last map[string]int64 // topic: number of its newest message
+	last  map[string]int64 // topic: number of its newest message
 }
 
 // NewHub makes an empty Hub.
