@@ -17,7 +17,7 @@ func TestReplayPrintsWaitsPreemptionsAndInvoices(t *testing.T) {
 		invoices    int
 		says        []string
 	}{
-		{"philly_excerpt.csv", "philly.json", 15, []string{"trace      Philly (Gavel): 600 rows, 579 jobs read\n", "  skipped  21 rows: no duration (first in line 153)\n", "704 GPUs\n",
+		{"philly_excerpt.csv", "philly.json", 15, []string{"trace      Philly (Gavel): 600 rows, 579 jobs read\n", "  skipped  21 rows: duration_s_estimated: no duration from 1 to 1000000000 s (first in line 153)\n", "704 GPUs\n",
 			"jobs       579 run, 579 done", "waiting    burst      median 0s"}},
 		{"spot2026_synthetic_excerpt.csv", "spot2026.json", 15, []string{"trace      spot 2026: 400 rows, 400 jobs read\n", "jobs       400 run, 400 done", "waiting    burst ", "waiting    spot "}},
 		{"own_excerpt.csv", "../../../testdata/demo/pool.json", 5, []string{"trace      GPU Pool: 3 rows, 3 jobs read\n", "jobs       3 run, 3 done"}},
@@ -62,7 +62,7 @@ func TestReplayRefusesWhatItCanNotReadInOneLine(t *testing.T) {
 		{"an empty file", file("empty.csv", ""), good, "no header: the file is empty"},
 		{"no header", file("bare.csv", "0e4a51,0,0,1,20468\n"), good, "no known format fits the header"},
 		{"a header only", file("head.csv", head), good, "has a header and no rows"},
-		{"no row that can be used", file("bad.csv", head+"0e4a51,0,0,1,\nnobody,0,0,1,9\n0e4a51,1,0,1,\n"), good, "2 of them: no duration (first in line 2)"},
+		{"no row that can be used", file("bad.csv", head+"0e4a51,0,0,1,\nnobody,0,0,1,9\n0e4a51,1,0,1,\n"), good, "2 of them: duration_s_estimated: no duration from 1 to 1000000000 s (first in line 2)"},
 		{"an unknown pool file", trace, filepath.Join(dir, "nothing.json"), "nothing.json: no such file"},
 		{"a trace as the pool", trace, trace, "philly_excerpt.csv: pool file: "},
 		{"a pool with a wrong field", trace, file("wrong.json", `{"currency": "EUR", "zone": "Mars"}`), `wrong.json: pool file: zone: "Mars" is not a time zone`},

@@ -17,20 +17,23 @@ import (
 // Pool is pool.json: the consortium that a trace is run on. Money is decimal
 // text in Currency, durations are like "10m".
 type Pool struct {
-	Name     string      `json:"name"`
-	NameZH   string      `json:"name_zh,omitempty"`
-	Currency string      `json:"currency"`
-	Zone     string      `json:"zone"`
-	Notice   Duration    `json:"notice"`
-	Setup    Duration    `json:"setup,omitempty"` // from placement to start
-	MinRun   Duration    `json:"minimum_run,omitempty"`
-	Fair     bool        `json:"fair_reclaim"`
-	Classes  []Class     `json:"classes"`
-	Nodes    []Node      `json:"nodes"`
-	Plans    []Plan      `json:"plans"`
-	Orgs     []Org       `json:"organisations"`
-	Prices   []PriceList `json:"prices"`
-	Trace    Mapping     `json:"trace"`
+	Name     string   `json:"name"`
+	NameZH   string   `json:"name_zh,omitempty"`
+	Currency string   `json:"currency"`
+	Zone     string   `json:"zone"`
+	Notice   Duration `json:"notice"`
+	Setup    Duration `json:"setup,omitempty"` // from placement to start
+	MinRun   Duration `json:"minimum_run,omitempty"`
+	Fair     bool     `json:"fair_reclaim"`
+	// Checkpoint is how often work is saved: what is stopped goes on from the
+	// last whole one. 0: at the signal, so that only the notice is lost.
+	Checkpoint Duration    `json:"checkpoint,omitempty"`
+	Classes    []Class     `json:"classes"`
+	Nodes      []Node      `json:"nodes"`
+	Plans      []Plan      `json:"plans"`
+	Orgs       []Org       `json:"organisations"`
+	Prices     []PriceList `json:"prices"`
+	Trace      Mapping     `json:"trace"`
 }
 
 // Duration reads "10m" or "24h", up to a year.
@@ -96,6 +99,7 @@ type Org struct {
 	Name     string      `json:"name"`
 	NameZH   string      `json:"name_zh,omitempty"`
 	Plan     pool.PlanID `json:"plan"`
+	Weight   *int        `json:"weight,omitempty"` // share of the surplus, 1 when absent; 0 last in line
 	Trace    []string    `json:"trace,omitempty"`
 	Projects []Project   `json:"projects,omitempty"`
 }
@@ -123,16 +127,23 @@ type PriceRow struct {
 	Lender int          `json:"lender_share_bp,omitempty"`
 }
 
-// Mapping says how columns of a trace become ours.
+// Mapping says how columns of a trace become ours, and what is made up where a
+// trace says nothing. Made-up values are synthetic and called so in the report.
 type Mapping struct {
 	Tiers   map[string]pool.Tier    `json:"tiers,omitempty"`   // job type -> tier; "" for the rest
 	Classes map[string]pool.ClassID `json:"classes,omitempty"` // model -> class; "" for the rest
 	Days    int                     `json:"days,omitempty"`    // only the first days; 0 all
-	Start   string                  `json:"start,omitempty"`   // RFC 3339, the trace's second 0
+	Start   string                  `json:"start,omitempty"`   // RFC 3339, the second 0 of a trace without dates
 	// LimitFactor makes a declared limit for traces that have none: duration
-	// times the factor. Such limits are synthetic. 0: no declared limit.
-	LimitFactor int `json:"synthetic_limit_factor,omitempty"`
+	// times the factor, or by LimitModel "habit". 0: no declared limit.
+	LimitFactor int               `json:"synthetic_limit_factor,omitempty"`
+	LimitModel  string            `json:"synthetic_limit_model,omitempty"`
+	TierPercent map[pool.Tier]int `json:"synthetic_tier_percent,omitempty"` // of jobs in traces without tiers
+	DrawMembers bool              `json:"draw_members,omitempty"`           // of traces without tenants
+	Seed        uint64            `json:"seed,omitempty"`                   // of all that is drawn; 1 when 0
 }
+
+func (m Mapping) seed() uint64 { return max(1, m.Seed) }
 
 // ErrPool says that pool.json can't be used.
 var ErrPool = errors.New("pool file")

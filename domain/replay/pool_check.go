@@ -102,6 +102,9 @@ func (p *Pool) checkOrgs() error {
 		if !slices.ContainsFunc(p.Plans, func(x Plan) bool { return x.ID == o.Plan }) {
 			return fmt.Errorf("organisations[%d].plan: there is no plan %q", i, o.Plan)
 		}
+		if o.Weight != nil && (*o.Weight < 0 || *o.Weight > mostGPUs) {
+			return fmt.Errorf("organisations[%d].weight: %d is not from 0 to %d", i, *o.Weight, mostGPUs)
+		}
 		for _, name := range append([]string{string(o.ID)}, o.Trace...) {
 			if other, ok := tenants[name]; ok && other != o.ID {
 				return fmt.Errorf("organisations[%d].trace: the tenant %q is %s's already", i, name, other)
@@ -152,6 +155,19 @@ func (p *Pool) checkTrace() error {
 	}
 	if p.Trace.LimitFactor < 0 || p.Trace.LimitFactor > 1000 {
 		return fmt.Errorf("trace.synthetic_limit_factor: %d is not from 0 to 1000", p.Trace.LimitFactor)
+	}
+	if m := p.Trace.LimitModel; m != "" && m != "factor" && m != "habit" {
+		return fmt.Errorf("trace.synthetic_limit_model: %q is not factor or habit", m)
+	}
+	sum := 0
+	for _, t := range slices.Sorted(maps.Keys(p.Trace.TierPercent)) {
+		if n := p.Trace.TierPercent[t]; !t.Valid() || n < 0 || n > 100 {
+			return fmt.Errorf("trace.synthetic_tier_percent[%q]: %d is no percentage of a tier", t, n)
+		}
+		sum += p.Trace.TierPercent[t]
+	}
+	if sum != 100 && len(p.Trace.TierPercent) > 0 {
+		return fmt.Errorf("trace.synthetic_tier_percent: the shares sum to %d, not to 100", sum)
 	}
 	if p.Trace.Start != "" {
 		if _, err := instant(p.Trace.Start); err != nil {

@@ -31,7 +31,7 @@ func TestTheExcerptsAreReadAndWhatCanNotBeUsedIsCounted(t *testing.T) {
 		rows, jobs          int
 		skipped             []Skipped
 	}{
-		{"philly.json", "philly_excerpt.csv", "Philly (Gavel)", 600, 579, []Skipped{{"no duration", 21, 153}}},
+		{"philly.json", "philly_excerpt.csv", "Philly (Gavel)", 600, 579, []Skipped{{Column: "duration_s_estimated", Cause: "no duration from 1 to 1000000000 s", Rows: 21, First: 153}}},
 		{"spot2026.json", "spot2026_synthetic_excerpt.csv", "spot 2026", 400, 400, nil},
 	} {
 		p := load(t, file(t, tt.pool))
@@ -64,40 +64,40 @@ func TestARowOfOurOwnFormatIsWholeInAJob(t *testing.T) {
 func TestARowThatCanNotBeUsedIsNamedAndCostsNoOther(t *testing.T) {
 	t.Parallel()
 	p := load(t, strings.Replace(tinyPool, `"trace": {"start"`, `"trace": {"days": 30, "start"`, 1))
-	for _, tt := range []struct{ sentence, row, cause string }{
-		{"an unknown tenant", "nobody,u,,n,gpu,burst,1,1,0,60,,", "tenant is of no organisation of the pool"},
-		{"no tenant", ",u,,n,gpu,burst,1,1,0,60,,", "tenant is of no organisation of the pool"},
-		{"an unknown class", "guest,u,,n,tpu,burst,1,1,0,60,,", "GPU model is no class of the pool"},
-		{"an unknown tier", "guest,u,,n,gpu,gold,1,1,0,60,,", "tier is not guaranteed, burst or spot"},
-		{"no GPUs", "guest,u,,n,gpu,burst,1,,0,60,,", "no whole number of GPUs of at least 1"},
-		{"zero GPUs", "guest,u,,n,gpu,burst,1,0,0,60,,", "no whole number of GPUs of at least 1"},
-		{"negative GPUs", "guest,u,,n,gpu,burst,1,-4,0,60,,", "no whole number of GPUs of at least 1"},
-		{"more GPUs than there can be", "guest,u,,n,gpu,burst,1,99999999999999999999,0,60,,", "no whole number of GPUs of at least 1"},
-		{"GPUs that are no number", "guest,u,,n,gpu,burst,1,NaN,0,60,,", "no whole number of GPUs of at least 1"},
-		{"no workers", "guest,u,,n,gpu,burst,0,1,0,60,,", "no whole number of workers of at least 1"},
-		{"no submit time", "guest,u,,n,gpu,burst,1,1,,60,,", "no submit time"},
-		{"a submit time before the start", "guest,u,,n,gpu,burst,1,1,-1,60,,", "no submit time"},
-		{"a submit time that is text", "guest,u,,n,gpu,burst,1,1,soon,60,,", "no submit time"},
-		{"a submit time beyond the days", "guest,u,,n,gpu,burst,1,1,2592000,60,,", "submitted after day 30"},
-		{"no duration", "guest,u,,n,gpu,burst,1,1,0,,,", "no duration"},
-		{"a negative duration", "guest,u,,n,gpu,burst,1,1,0,-60,,", "no duration"},
-		{"an endless duration", "guest,u,,n,gpu,burst,1,1,0,+Inf,,", "no duration"},
-		{"a duration of centuries", "guest,u,,n,gpu,burst,1,1,0,1e18,,", "no duration"},
-		{"a duration of nothing", "guest,u,,n,gpu,burst,1,1,0,0,,", "duration zero"},
-		{"a limit that is text", "guest,u,,n,gpu,burst,1,1,0,60,long,", "limit is no number of seconds"},
-		{"an unknown end", "guest,u,,n,gpu,burst,1,1,0,60,,256", "exit is no code from 0 to 255, oom or idle"},
-		{"a row cut off", "guest,u,,n", "no whole number of GPUs of at least 1"},
-		{"a quote that nobody closes", `guest,u,,"n,gpu,burst,1,1,0,60,,`, "not readable as CSV"},
-		{"a quote in a word", `guest,u,,n"n,gpu,burst,1,1,0,60,,`, "not readable as CSV"},
-		{"script", "<script>alert(1)</script>,u,,n,gpu,burst,1,1,0,60,,", "tenant is of no organisation of the pool"},
-		{"no text at all", "\x00\xff\xfe", "tenant is of no organisation of the pool"},
+	for _, tt := range []struct{ sentence, row, column, value, cause string }{
+		{"an unknown tenant", "nobody,u,,n,gpu,burst,1,1,0,60,,", "organisation", "nobody", "tenant is of no organisation of the pool"},
+		{"no tenant", ",u,,n,gpu,burst,1,1,0,60,,", "organisation", "", "tenant is of no organisation of the pool"},
+		{"an unknown class", "guest,u,,n,tpu,burst,1,1,0,60,,", "class", "tpu", "GPU model is no class of the pool"},
+		{"an unknown tier", "guest,u,,n,gpu,gold,1,1,0,60,,", "tier", "gold", "tier is not guaranteed, burst or spot"},
+		{"no GPUs", "guest,u,,n,gpu,burst,1,,0,60,,", "gpus_per_node", "", "no number of GPUs up to 1000000"},
+		{"zero GPUs", "guest,u,,n,gpu,burst,1,0,0,60,,", "", "", "asks for no GPU"},
+		{"negative GPUs", "guest,u,,n,gpu,burst,1,-4,0,60,,", "gpus_per_node", "-4", "no number of GPUs up to 1000000"},
+		{"more GPUs than there can be", "guest,u,,n,gpu,burst,1,99999999999999999999,0,60,,", "gpus_per_node", "99999999999999999999", "no number of GPUs up to 1000000"},
+		{"GPUs that are no number", "guest,u,,n,gpu,burst,1,NaN,0,60,,", "gpus_per_node", "NaN", "no number of GPUs up to 1000000"},
+		{"no workers", "guest,u,,n,gpu,burst,0,1,0,60,,", "nodes", "0", "no whole number of nodes from 1 to 1000000"},
+		{"no submit time", "guest,u,,n,gpu,burst,1,1,,60,,", "submit_s", "", "no submit time from 0 to 1000000000 s"},
+		{"a submit time before the start", "guest,u,,n,gpu,burst,1,1,-1,60,,", "submit_s", "-1", "no submit time from 0 to 1000000000 s"},
+		{"a submit time that is text", "guest,u,,n,gpu,burst,1,1,soon,60,,", "submit_s", "soon", "no submit time from 0 to 1000000000 s"},
+		{"a submit time beyond the days", "guest,u,,n,gpu,burst,1,1,2592000,60,,", "", "", "submitted after day 30"},
+		{"no duration", "guest,u,,n,gpu,burst,1,1,0,,,", "length_s", "", "no duration from 1 to 1000000000 s"},
+		{"a negative duration", "guest,u,,n,gpu,burst,1,1,0,-60,,", "length_s", "-60", "no duration from 1 to 1000000000 s"},
+		{"an endless duration", "guest,u,,n,gpu,burst,1,1,0,+Inf,,", "length_s", "+Inf", "no duration from 1 to 1000000000 s"},
+		{"a duration of centuries", "guest,u,,n,gpu,burst,1,1,0,1e18,,", "length_s", "1e18", "no duration from 1 to 1000000000 s"},
+		{"a duration of nothing", "guest,u,,n,gpu,burst,1,1,0,0,,", "length_s", "0", "duration zero"},
+		{"a limit that is text", "guest,u,,n,gpu,burst,1,1,0,60,long,", "limit_s", "long", "limit is no time from 0 to 1000000000 s"},
+		{"an unknown end", "guest,u,,n,gpu,burst,1,1,0,60,,256", "exit", "256", "exit is no code from 0 to 255, oom or idle"},
+		{"a row cut off", "guest,u,,n", "", "", "not as many columns as the header has, which is 12"},
+		{"a quote that nobody closes", `guest,u,,"n,gpu,burst,1,1,0,60,,`, "", "", "not readable as CSV"},
+		{"a quote in a word", `guest,u,,n"n,gpu,burst,1,1,0,60,,`, "", "", "not readable as CSV"},
+		{"script", "<script>alert(1)</script>,u,,n,gpu,burst,1,1,0,60,,", "organisation", "<script>alert(1)</script>", "tenant is of no organisation of the pool"},
+		{"no text at all", "\x00\xff\xfe", "", "", "not as many columns as the header has, which is 12"},
 	} {
 		good := "owner,u,,n,gpu,burst,1,1,5.4,60,,0\n"
 		got := read(t, strings.Join(Columns, ",")+"\n"+good+tt.row+"\n\n"+good, p)
 		if len(got.Jobs) != 2 || got.Rows != 3 {
 			t.Errorf("%s: %d jobs of %d rows, want the 2 others of 3", tt.sentence, len(got.Jobs), got.Rows)
 		}
-		if d := cmp.Diff([]Skipped{{tt.cause, 1, 3}}, got.Skipped); d != "" {
+		if d := cmp.Diff([]Skipped{{Column: tt.column, Cause: tt.cause, Rows: 1, First: 3, Value: tt.value}}, got.Skipped); d != "" {
 			t.Errorf("%s: %s", tt.sentence, d)
 		}
 	}
@@ -120,7 +120,7 @@ func TestAFileThatIsNoTraceIsRefused(t *testing.T) {
 		{"a column twice", strings.NewReader(ours + ",length_s\n"), `the header has the column "length_s" twice`},
 		{"a header with a broken quote", strings.NewReader(`"vc,gpus` + "\n"), "no header: line 1 is no CSV"},
 		{"a line without an end", io.MultiReader(strings.NewReader(ours+"\n"), bytes.NewReader(make([]byte, longest+1))), "line 2 is longer than 1048576 bytes"},
-		{"a disk that fails", io.MultiReader(strings.NewReader(ours+"\n"), iotest.ErrReader(errors.New("the disk failed"))), "the disk failed"},
+		{"a disk that fails", io.MultiReader(strings.NewReader(ours+"\n"), iotest.ErrReader(errors.New("the disk failed"))), "line 2: the disk failed"},
 	} {
 		_, err := Read(tt.r, p)
 		if !errors.Is(err, ErrTrace) || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "\n") {
@@ -136,8 +136,8 @@ func TestATraceWithoutAJobSaysWhy(t *testing.T) {
 	if got, want := read(t, head, p).Useless(), "the trace (GPU Pool) has a header and no rows"; got != want {
 		t.Errorf("%s; want %s", got, want)
 	}
-	bad := read(t, head+"guest\nnobody\nnobody\n", p)
-	if got, want := bad.Useless(), "none of the 3 rows of the trace (GPU Pool) can be used; 2 of them: tenant is of no organisation of the pool (first in line 3)"; got != want {
+	bad := read(t, head+"guest,,,,gpu,,,1,x,1,,\nnobody,,,,gpu,,,1,1,1,,\nnobody,,,,gpu,,,1,1,1,,\n", p)
+	if got, want := bad.Useless(), "none of the 3 rows of the trace (GPU Pool) can be used; 2 of them: organisation: tenant is of no organisation of the pool (first in line 3: \"nobody\")"; got != want {
 		t.Errorf("%s; want %s", got, want)
 	}
 }

@@ -225,7 +225,13 @@ func (r Report) Print(t Trace, cur money.Currency) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "trace      %s: %d rows, %d jobs read\n", t.Format, t.Rows, len(t.Jobs))
 	for _, s := range t.Skipped {
-		fmt.Fprintf(&b, "  skipped  %d rows: %s (first in line %d)\n", s.Rows, s.Cause, s.First)
+		fmt.Fprintf(&b, "  skipped  %d rows: %s\n", s.Rows, s)
+	}
+	for _, s := range t.Changed {
+		fmt.Fprintf(&b, "  changed  %d rows: %s\n", s.Rows, s)
+	}
+	for _, s := range t.Synthetic {
+		fmt.Fprintf(&b, "  synthetic %s\n", s)
 	}
 	fmt.Fprintf(&b, "span       %s to %s, %d GPUs\n", r.Span.Start.Time().Format(time.RFC3339), r.Span.End.Time().Format(time.RFC3339), r.Capacity)
 	fmt.Fprintf(&b, "jobs       %d run, %d done, %d decisions\n", r.Jobs, r.Done, r.Decisions)

@@ -185,6 +185,9 @@ func (s *sim) members() {
 	}
 	for _, o := range s.pool.Orgs {
 		q := quota.Org{ID: o.ID, Weight: 1}
+		if o.Weight != nil {
+			q.Weight = *o.Weight
+		}
 		for c, pc := range plans[o.Plan].Classes {
 			borrow, lend := pc.Borrow, pc.Lend
 			if s.opt.NoLending {
@@ -236,6 +239,9 @@ func (s *sim) end(i int, a *Attempt, now pool.Instant, stopped bool) {
 	}
 	s.res.Preemptions++
 	kept := max(0, min(worked, a.Notice.Sub(a.Started)))
+	if every := time.Duration(s.pool.Checkpoint); every > 0 {
+		kept = worked / every * every
+	}
 	if s.opt.Restart {
 		kept = 0
 	}
@@ -260,7 +266,7 @@ func (s *sim) unrun(id pool.JobID) {
 
 func (s *sim) pend(i int) {
 	j := s.res.Jobs[i]
-	q := quota.Job{ID: j.ID, Org: j.Org, Project: j.Project, User: j.User, Classes: []pool.ClassID{j.Class}, Nodes: j.Nodes, GPUs: j.GPUs,
+	q := quota.Job{ID: j.ID, Org: j.Org, Project: j.Project, User: j.User, Classes: append([]pool.ClassID{j.Class}, j.Others...), Nodes: j.Nodes, GPUs: j.GPUs,
 		Tier: j.Tier, Priority: j.Priority, Submitted: j.Submit}
 	if j.Limit > 0 {
 		q.MaxRun = max(j.Limit-s.used[i], time.Minute)

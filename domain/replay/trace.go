@@ -2,14 +2,14 @@ package replay
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -25,6 +25,7 @@ type Job struct {
 	User     pool.UserID
 	Name     string
 	Class    pool.ClassID
+	Others   []pool.ClassID // it takes these too, in this order
 	Nodes    int
 	GPUs     int // on each node
 	Tier     pool.Tier
@@ -40,28 +41,65 @@ type Job struct {
 // Units is the number of GPUs that the job holds.
 func (j Job) Units() int { return j.Nodes * j.GPUs }
 
-// Skipped counts rows that could not be used, by cause.
+// Skipped counts rows of one cause, and shows the first of them.
 type Skipped struct {
-	Cause string
-	Rows  int
-	First int // line number of the first
+	Column string `json:"column,omitempty"`
+	Cause  string `json:"cause"`
+	Rows   int    `json:"rows"`
+	First  int    `json:"first_line"`
+	Value  string `json:"value,omitempty"` // what the column has there
+}
+
+func (s Skipped) String() string {
+	out := fmt.Sprintf("%s (first in line %d", s.named(), s.First)
+	if s.Value != "" {
+		out += fmt.Sprintf(": %q", s.Value)
+	}
+	return out + ")"
+}
+
+func (s Skipped) named() string {
+	if s.Column == "" {
+		return s.Cause
+	}
+	return s.Column + ": " + s.Cause
+}
+
+// said is the cause with its own value, of one row.
+func (s Skipped) said() string {
+	if s.Value == "" {
+		return s.named()
+	}
+	return fmt.Sprintf("%s, and is %q", s.named(), short(s.Value))
 }
 
 // Trace is what was read of a file.
 type Trace struct {
-	Format  string
-	Jobs    []Job // by Submit, then ID
-	Rows    int
-	Skipped []Skipped
+	Format    string
+	Jobs      []Job // by Submit, then ID
+	Rows      int
+	Skipped   []Skipped // rows that are no jobs of the run
+	Changed   []Skipped // rows that were read otherwise than they say
+	Synthetic []string  // what the trace doesn't say and was made up, by which rule
 }
 
-func (t *Trace) skip(cause string, line int) {
-	i := slices.IndexFunc(t.Skipped, func(s Skipped) bool { return s.Cause == cause })
+func count1(list *[]Skipped, s Skipped) {
+	i := slices.IndexFunc(*list, func(x Skipped) bool { return x.Cause == s.Cause && x.Column == s.Column })
 	if i < 0 {
-		t.Skipped = append(t.Skipped, Skipped{Cause: cause, First: line})
-		i = len(t.Skipped) - 1
+		s.Value = short(s.Value)
+		*list = append(*list, s)
+		i = len(*list) - 1
 	}
-	t.Skipped[i].Rows++
+	(*list)[i].Rows++
+}
+
+// short cuts a value down to what fits a line.
+func short(s string) string {
+	s = strings.ToValidUTF8(s, "?")
+	if r := []rune(s); len(r) > 40 {
+		return string(r[:40]) + "…"
+	}
+	return s
 }
 
 // Useless says of a trace without a job why it has none.
@@ -70,268 +108,187 @@ func (t Trace) Useless() string {
 		return fmt.Sprintf("the trace (%s) has a header and no rows", t.Format)
 	}
 	s := slices.MaxFunc(t.Skipped, func(a, b Skipped) int { return a.Rows - b.Rows })
-	return fmt.Sprintf("none of the %d rows of the trace (%s) can be used; %d of them: %s (first in line %d)", t.Rows, t.Format, s.Rows, s.Cause, s.First)
-}
-
-// format is how a trace's columns are called.
-type format struct {
-	name                                  string
-	tenant, gpus, workers, submit, length string
-	kind, model, id                       string
-	limitColumn, user, project, exit      string
-}
-
-func (f format) columns() []string {
-	return []string{f.tenant, f.gpus, f.workers, f.submit, f.length, f.kind, f.model, f.id, f.limitColumn, f.user, f.project, f.exit}
-}
-
-var formats = []format{
-	{name: "Philly (Gavel)", tenant: "vc", gpus: "gpus", submit: "arrival_s_since_vc_first_job", length: "duration_s_estimated", id: "job_index"},
-	{name: "spot 2026", tenant: "organization", gpus: "gpu_request", workers: "worker_num", submit: "submit_time", length: "duration",
-		kind: "job_type", model: "gpu_model", id: "job_name"},
-	{name: "GPU Pool", tenant: "organisation", gpus: "gpus_per_node", workers: "nodes", submit: "submit_s", length: "length_s", kind: "tier",
-		model: "class", id: "name", limitColumn: "limit_s", user: "user", project: "project", exit: "exit"},
+	return fmt.Sprintf("none of the %d rows of the trace (%s) can be used; %d of them: %s", t.Rows, t.Format, s.Rows, s)
 }
 
 // ErrTrace says that a file is no trace that can be read.
 var ErrTrace = errors.New("trace")
 
-// most is the largest number of seconds or GPUs that a row may name: beyond
-// it, it is no job but a mistake.
-const most = 1_000_000_000
+// Limits of what is read: beyond them it is no trace but a mistake.
+const (
+	most      = 1_000_000_000 // seconds of a row
+	longest   = 1 << 20       // bytes of a line
+	mostBytes = 1 << 32       // of a trace, unpacked
+	mostRows  = 20_000_000
+)
 
-// longest is the number of bytes that a line of a trace may have.
-const longest = 1 << 20
+// Reading says how a trace is read.
+type Reading struct {
+	Columns *ColumnMap     // nil: told by the header
+	Zone    *time.Location // of instants without an offset; nil: the map's, else the pool's
+	Strict  bool           // the first row that can't be used is an error
+}
 
-// Read reads a trace; the format is told by the header. Rows that can't be
-// used are counted by cause and left out. A row is a line: a quote that nobody
-// closes costs its own row, never those after it.
-func Read(r io.Reader, p Pool) (Trace, error) {
-	m, err := newMapper(p)
+// Read reads a trace whose format is told by its header.
+func Read(r io.Reader, p Pool) (Trace, error) { return ReadAs(r, p, Reading{}) }
+
+// ReadAs reads a trace, packed with gzip or not. Rows that can't be used are
+// counted by cause and left out. A row is a line: a quote that nobody closes
+// costs its own row, never those after it.
+func ReadAs(r io.Reader, p Pool, how Reading) (Trace, error) {
+	r, err := unpacked(r)
 	if err != nil {
 		return Trace{}, err
 	}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, longest)
 	var t Trace
-	var f format
-	var at map[string]int
-	line := 0
+	var m *mapper
+	line, width := 0, 0
 	for lines.Scan() {
 		line++
-		text := lines.Text()
+		row := lines.Text()
 		if line == 1 {
-			text = strings.TrimPrefix(text, "\ufeff")
+			row = strings.TrimPrefix(row, "\ufeff")
 		}
-		if strings.TrimSpace(text) == "" {
+		if strings.TrimSpace(row) == "" {
 			continue
 		}
-		row, err := csv.NewReader(strings.NewReader(text)).Read()
-		if at == nil {
+		if m == nil {
+			f, at, err := header(row, line, how)
 			if err != nil {
-				return Trace{}, fmt.Errorf("%w: no header: line %d is no CSV", ErrTrace, line)
-			}
-			if f, at, err = formatOf(row); err != nil {
 				return Trace{}, err
 			}
-			t.Format = f.name
+			if m, err = newMapper(p, f, at, how); err != nil {
+				return Trace{}, err
+			}
+			t.Format, width = f.Name, at.width
 			continue
 		}
-		t.Rows++
-		if err != nil {
-			t.skip("not readable as CSV", line)
-			continue
+		if t.Rows++; t.Rows > mostRows {
+			return Trace{}, fmt.Errorf("%w: more than %d rows", ErrTrace, mostRows)
 		}
-		j, cause := m.job(f, at, row)
-		if cause != "" {
-			t.skip(cause, line)
-			continue
+		cells, err := split(row, m.f.Separator)
+		bad := Skipped{First: line}
+		switch {
+		case err != nil:
+			bad.Cause = "not readable as CSV"
+		case len(cells) != width:
+			bad.Cause = fmt.Sprintf("not as many columns as the header has, which is %d", width)
+		default:
+			var j Job
+			if j, bad = m.job(cells, line, &t); bad.Cause == "" {
+				t.Jobs = append(t.Jobs, j)
+				continue
+			}
+			bad.First = line
 		}
-		t.Jobs = append(t.Jobs, j)
+		if how.Strict && !m.harmless(bad) {
+			return Trace{}, fmt.Errorf("%w: line %d: %s", ErrTrace, line, bad.said())
+		}
+		count1(&t.Skipped, bad)
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		return Trace{}, fmt.Errorf("%w: line %d is longer than %d bytes", ErrTrace, line+1, longest)
 	} else if err != nil {
-		return Trace{}, fmt.Errorf("%w: %w", ErrTrace, err)
+		return Trace{}, fmt.Errorf("%w: line %d: %w", ErrTrace, line+1, err)
 	}
-	if at == nil {
+	if m == nil {
 		return Trace{}, fmt.Errorf("%w: no header: the file is empty", ErrTrace)
 	}
 	slices.SortStableFunc(t.Jobs, func(a, b Job) int {
 		return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.ID, b.ID))
 	})
+	m.cut(&t)
+	t.Synthetic = m.synthetic()
 	return t, nil
 }
 
-func formatOf(head []string) (format, map[string]int, error) {
-	at := map[string]int{}
-	var twice []string
-	for i, h := range head {
-		h = strings.TrimSpace(h)
-		if _, ok := at[h]; ok {
-			twice = append(twice, h)
+// unpacked opens a file that gzip has packed, and bounds what comes out.
+func unpacked(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	if magic, _ := b.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, fmt.Errorf("%w: packed with gzip, and damaged: %w", ErrTrace, err)
 		}
-		at[h] = i
+		return &bounded{r: z, left: mostBytes}, nil
+	}
+	return &bounded{r: b, left: mostBytes}, nil
+}
+
+// bounded fails, where io.LimitReader would end as if the file did.
+type bounded struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, fmt.Errorf("more than %d bytes", int64(mostBytes))
+	}
+	return n, err
+}
+
+// split cuts a line into trimmed cells.
+func split(line, separator string) ([]string, error) {
+	var cells []string
+	if separator == "" || separator == "," {
+		var err error
+		if cells, err = csv.NewReader(strings.NewReader(line)).Read(); err != nil {
+			return nil, err
+		}
+	} else {
+		cells = strings.Split(line, separator)
+	}
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	return cells, nil
+}
+
+// columnsAt is where the columns of a header stand.
+type columnsAt struct {
+	at    map[string]int
+	width int
+}
+
+// header tells the format of a trace by its first line.
+func header(line string, number int, how Reading) (ColumnMap, columnsAt, error) {
+	candidates := formats
+	if how.Columns != nil {
+		candidates = []ColumnMap{*how.Columns}
 	}
 	var wants []string
-	for _, f := range formats {
-		var missing []string
-		for _, col := range []string{f.tenant, f.gpus, f.submit, f.length} {
-			if _, ok := at[col]; !ok {
-				missing = append(missing, col)
+	for _, f := range candidates {
+		cells, err := split(line, f.Separator)
+		if err != nil {
+			if strings.Contains(line, "|") && how.Columns == nil {
+				continue
 			}
+			return f, columnsAt{}, fmt.Errorf("%w: no header: line %d is no CSV", ErrTrace, number)
 		}
-		if len(missing) == 0 {
-			for _, h := range twice {
-				if h != "" && slices.Contains(f.columns(), h) {
-					return f, nil, fmt.Errorf("%w: the header has the column %q twice", ErrTrace, h)
-				}
+		at := columnsAt{at: map[string]int{}, width: len(cells)}
+		twice := ""
+		for i, h := range cells {
+			if _, ok := at.at[h]; ok && h != "" && slices.Contains(f.named(), h) {
+				twice = h
 			}
-			return f, at, nil
+			at.at[h] = i
 		}
-		wants = append(wants, fmt.Sprintf("%s lacks %s", f.name, strings.Join(missing, ", ")))
-	}
-	return format{}, nil, fmt.Errorf("%w: no known format fits the header (%s)", ErrTrace, strings.Join(wants, "; "))
-}
-
-// mapper turns rows into jobs.
-type mapper struct {
-	pool  Pool
-	start pool.Instant
-	orgs  map[string]Org
-	n     int
-}
-
-func newMapper(p Pool) (*mapper, error) {
-	m := &mapper{pool: p, start: pool.At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), orgs: map[string]Org{}}
-	if p.Trace.Start != "" {
-		var err error
-		if m.start, err = instant(p.Trace.Start); err != nil {
-			return nil, fmt.Errorf("%w: trace.start: %w", ErrPool, err)
+		missing := f.missing(at.at)
+		if len(missing) > 0 {
+			wants = append(wants, fmt.Sprintf("%s lacks %s", f.Name, strings.Join(missing, ", ")))
+			continue
 		}
-	}
-	for _, o := range p.Orgs {
-		m.orgs[string(o.ID)] = o
-		for _, name := range o.Trace {
-			m.orgs[name] = o
+		if twice != "" {
+			return f, at, fmt.Errorf("%w: the header has the column %q twice", ErrTrace, twice)
 		}
+		return f, at, nil
 	}
-	return m, nil
-}
-
-func (m *mapper) job(f format, at map[string]int, row []string) (Job, string) {
-	get := func(col string) string {
-		if i, ok := at[col]; ok && col != "" && i < len(row) {
-			return strings.TrimSpace(row[i])
-		}
-		return ""
+	if how.Columns != nil {
+		return ColumnMap{}, columnsAt{}, fmt.Errorf("%w: line %d: the header does not fit the map (%s)", ErrTrace, number, strings.Join(wants, "; "))
 	}
-	m.n++
-	j := Job{Tenant: get(f.tenant), Nodes: 1, Tier: pool.Burst, Name: get(f.id)}
-	o, ok := m.orgs[j.Tenant]
-	if !ok {
-		return j, "tenant is of no organisation of the pool"
-	}
-	j.Org = o.ID
-	if n, ok := whole(get(f.gpus)); !ok || n < 1 || n > most {
-		return j, "no whole number of GPUs of at least 1"
-	} else {
-		j.GPUs = int(n)
-	}
-	if w := get(f.workers); w != "" {
-		n, ok := whole(w)
-		if !ok || n < 1 || n > most {
-			return j, "no whole number of workers of at least 1"
-		}
-		j.Nodes = int(n)
-	}
-	submit, ok := whole(get(f.submit))
-	if !ok || submit < 0 || submit > most {
-		return j, "no submit time"
-	}
-	length, ok := whole(get(f.length))
-	if !ok || length < 0 || length > most {
-		return j, "no duration"
-	}
-	if length == 0 {
-		return j, "duration zero"
-	}
-	if d := m.pool.Trace.Days; d > 0 && submit >= int64(d)*86_400 {
-		return j, fmt.Sprintf("submitted after day %d", d)
-	}
-	j.Submit = m.start + pool.Instant(submit*1000)
-	j.Length = time.Duration(length) * time.Second
-	if k, ok := m.pool.Trace.LimitFactor, f.limitColumn == ""; ok && k > 0 {
-		j.Limit = time.Duration(min(length*int64(k), most)) * time.Second
-	}
-	if text := get(f.limitColumn); text != "" {
-		s, ok := whole(text)
-		if !ok || s < 0 || s > most {
-			return j, "limit is no number of seconds"
-		}
-		j.Limit = time.Duration(s) * time.Second // 0: none
-	}
-	return m.place(f, get, o, j)
-}
-
-// place gives the job its class, tier, project and person.
-func (m *mapper) place(f format, get func(string) string, o Org, j Job) (Job, string) {
-	class, ok := m.pool.Trace.Classes[get(f.model)]
-	if !ok {
-		class, ok = m.pool.Trace.Classes[""]
-	}
-	if !ok && slices.ContainsFunc(m.pool.Classes, func(c Class) bool { return string(c.ID) == get(f.model) }) {
-		class, ok = pool.ClassID(get(f.model)), true
-	}
-	if !ok {
-		return j, "GPU model is no class of the pool"
-	}
-	j.Class = class
-	if t, ok := m.pool.Trace.Tiers[get(f.kind)]; ok {
-		j.Tier = t
-	} else if t, ok := m.pool.Trace.Tiers[""]; ok {
-		j.Tier = t
-	} else if kind := get(f.kind); kind != "" {
-		j.Tier = pool.Tier(kind)
-	}
-	if !j.Tier.Valid() {
-		return j, "tier is not guaranteed, burst or spot"
-	}
-	j.ID = pool.JobID(fmt.Sprintf("t%06d", m.n))
-	j.Project = pool.ProjectID(o.ID)
-	if p := get(f.project); slices.ContainsFunc(o.Projects, func(x Project) bool { return string(x.ID) == p }) {
-		j.Project = pool.ProjectID(p)
-	} else if len(o.Projects) > 0 {
-		j.Project = o.Projects[m.n%len(o.Projects)].ID
-	}
-	switch e := get(f.exit); e {
-	case "":
-	case "oom":
-		j.OOM, j.Exit = true, 1
-	case "idle":
-		j.Idle = true
-	default:
-		n, ok := whole(e)
-		if !ok || n < 0 || n > 255 {
-			return j, "exit is no code from 0 to 255, oom or idle"
-		}
-		j.Exit = int(n)
-	}
-	j.User = pool.UserID(get(f.user))
-	if j.User == "" {
-		j.User = pool.UserID(string(o.ID) + "-user")
-	}
-	return j, ""
-}
-
-// whole reads a whole number; one with a decimal point is rounded.
-func whole(s string) (int64, bool) {
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return n, true
-	}
-	x, err := strconv.ParseFloat(s, 64)
-	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) || math.Abs(x) > most*10 {
-		return 0, false
-	}
-	return int64(math.Round(x)), true
+	return ColumnMap{}, columnsAt{}, fmt.Errorf("%w: no known format fits the header (%s)", ErrTrace, strings.Join(wants, "; "))
 }
