@@ -135,6 +135,15 @@ func (a Actor) Need(org pool.OrgID, act Act) error {
 	return nil
 }
 
+// NeedOperatorView is nil for the consortium's operator, also with a token
+// that may read: what it guards changes nothing.
+func (a Actor) NeedOperatorView() error {
+	if a.Operator && a.Can("", ActView) {
+		return nil
+	}
+	return Errf(NotFound, "There is no such page.")
+}
+
 // NeedOperator is nil for the consortium's operator.
 func (a Actor) NeedOperator() error {
 	if a.Operator && a.TokenID == "" {

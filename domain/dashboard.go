@@ -103,11 +103,7 @@ func (d *Dashboard) fill(tx Tx, t Terms, a Actor) error {
 		if at.Org != org || !seen(at.Project) {
 			continue
 		}
-		for _, c := range pool.Covers {
-			if p, ok := t.At(at.Class, c, d.Now); ok {
-				d.PerHour += money.Charge(pool.GPUMillis(at.Split.Of(c)*pool.MillisPerHour), p.Price)
-			}
-		}
+		d.PerHour += t.anHour(at.Class, at.Split, d.Now)
 		left := pool.Interval{Start: d.Now, End: min(at.MaxEnd, month.End)}
 		if up, ok := rating.UpTo(t.Prices(), at.Class, at.Tier, pool.GPUMillis(int64(at.GPUs())*left.Millis()), d.Now); ok {
 			d.Committed += up

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -14,38 +15,34 @@ import (
 
 // opQueue explains the engine's last decision in words.
 func (s *Server) opQueue(v *visit) error {
-	page := views.Page{Title: v.T("Queue"), Heading: v.T("Queue"), Live: v.live()}
-	d := s.service.LastDecision()
-	if d == nil {
-		return v.page(page, views.Arrange(v.pauseAdmission(), ui.Empty{Title: v.T("No decision yet"), Text: v.T("The engine decides when a job is submitted, ends, or a node changes.")}.Show()))
-	}
-	names, err := v.jobNames()
+	page := views.Page{Title: v.T("Queue"), Heading: v.T("Queue"), Live: v.live(), Wide: true, Actions: v.pauseAdmission()}
+	f := domain.QueueFilter{Class: pool.ClassID(v.query("class")), Org: pool.OrgID(v.query("member")), Page: v.pageNumber()}
+	q, err := s.service.Queue(v.ctx, v.actor, f)
 	if err != nil {
 		return err
 	}
-	e := explained{v, d, names, map[pool.JobID]quota.Job{}}
-	for _, j := range d.Snapshot.Pending {
-		e.jobs[j.ID] = j
+	e := explained{v, q.Names, q.Asked}
+	ask := v.askPanel(q.Names, domain.WhatIfInput{}, refusal{})
+	if q.Decision == nil {
+		return v.page(page, views.Arrange(ui.Empty{Title: v.T("No decision yet"), Text: v.T("The engine decides when a job is submitted, ends, or a node changes.")}.Show(), ask))
 	}
-	page.Lead = v.T("Decision of %s on version %d of the pool: %d jobs waited, %d start, %d still wait.", v.at(d.At), d.Plan.Version,
-		len(d.Snapshot.Pending), len(d.Plan.Admit), len(d.Plan.Wait))
-	for _, p := range d.Plan.Problems {
+	plan := q.Decision.Plan
+	page.Lead = v.T("Decision of %s on version %d of the pool: %d jobs waited, %d start, %d still wait.", v.at(q.Decision.At), plan.Version,
+		len(q.Decision.Snapshot.Pending), len(plan.Admit), len(plan.Wait))
+	for _, p := range plan.Problems {
 		page.Notices = append(page.Notices, ui.Notice{Tone: ui.Bad, Title: v.T("The pool contradicts itself."), Text: p})
 	}
-	return v.page(page, views.Arrange(v.pauseAdmission(), e.waiting().Show(), e.freeing().Show(), e.starting().Show()))
+	return v.page(page, views.Arrange(v.queueFilters(q, f), e.classes(q).Show(), e.waiting(q, f).Show(),
+		views.Columns(e.freeing(q).Show(), e.reserved(q).Show()), e.starting(q).Show(), e.order(q), ask))
 }
 
-// jobNames of all jobs that have not ended.
-func (v *visit) jobNames() (map[pool.JobID]domain.Job, error) {
-	names := map[pool.JobID]domain.Job{}
-	err := v.server.store.View(v.ctx, func(tx domain.Tx) error {
-		jobs, err := tx.LiveJobs()
-		for _, j := range jobs {
-			names[j.ID] = j
-		}
-		return err
-	})
-	return names, err
+// pageNumber is the page of a list, counted from 1 in the address and from 0 here.
+func (v *visit) pageNumber() int {
+	n, err := strconv.Atoi(v.query("page"))
+	if err != nil || n < 1 || n > 1_000_000 {
+		return 0
+	}
+	return n - 1
 }
 
 func (v *visit) pauseAdmission() templ.Component {
@@ -68,54 +65,101 @@ func (s *Server) opPause(v *visit) error {
 	return v.done("/op/queue", "Admission goes on.")
 }
 
-// explained is a decision with the names of its jobs.
-type explained struct {
-	v     *visit
-	d     *domain.Decision
-	names map[pool.JobID]domain.Job
-	jobs  map[pool.JobID]quota.Job
+func (v *visit) queueFilters(q domain.Queue, f domain.QueueFilter) templ.Component {
+	class := ui.Field{Name: "class", ID: "f-class", Label: v.T("GPU type"), Value: string(f.Class), Options: append([]ui.Option{{Label: v.T("All GPU types")}}, options(q.Names.Classes)...)}
+	member := ui.Field{Name: "member", ID: "f-member", Label: v.T("Member"), Value: string(f.Org), Options: append([]ui.Option{{Label: v.T("All members")}}, options(q.Names.Orgs)...)}
+	return views.Form{ID: "filters", Action: "/op/queue", Filter: true, Submit: v.T("Filter"), Fields: []views.Input{{Kind: "select", Field: class}, {Kind: "select", Field: member}}}.Show()
 }
 
-// job is the cell that names a job and leads to it.
-func (e explained) job(id pool.JobID) ui.Cell {
-	j, ok := e.names[id]
-	if !ok {
+// explained is what a page needs to say ids in words.
+type explained struct {
+	v     *visit
+	names domain.PoolNames
+	jobs  map[pool.JobID]quota.Job // those that wait
+}
+
+func (e explained) org(id pool.OrgID) string     { return named(e.names.Orgs, id) }
+func (e explained) class(id pool.ClassID) string { return named(e.names.Classes, id) }
+
+func (e explained) job(id pool.JobID) string {
+	if j := e.names.Jobs[id]; j.Name != "" {
+		return j.Name
+	}
+	return string(id)
+}
+
+// cell names a job and leads to it. Ids are kept under names that may be alike.
+func (e explained) cell(id pool.JobID, org pool.OrgID) ui.Cell {
+	if _, ok := e.names.Jobs[id]; !ok {
 		return sub(head(string(id), ""), e.v.T("ended since"))
 	}
-	href := ""
-	if e.v.server.has("/o/:org/jobs/:job") {
-		href = "/o/" + string(j.Org) + "/jobs/" + string(id)
+	if org == "" {
+		org = e.jobs[id].Org
 	}
-	return sub(head(j.Name, href), string(id))
+	return sub(head(e.job(id), "/o/"+string(org)+"/jobs/"+string(id)), string(id))
 }
 
 func (e explained) asks(id pool.JobID) string {
 	j := e.jobs[id]
-	var classes []string
-	for _, c := range j.Classes {
-		classes = append(classes, string(c))
-	}
 	if j.Nodes > 1 {
-		return e.v.T("%d × %d GPUs, %s", j.Nodes, j.GPUs, strings.Join(classes, " / "))
+		return e.v.T("%d × %d GPUs, %s", j.Nodes, j.GPUs, classText(j.Classes))
 	}
-	return e.v.T("%d GPUs, %s", j.GPUs, strings.Join(classes, " / "))
+	return e.v.T("%d GPUs, %s", j.GPUs, classText(j.Classes))
 }
 
-// waiting lists the queue in its order with every reason.
-func (e explained) waiting() ui.Table {
-	t := ui.Table{ID: "queue", Caption: e.v.T("Waiting, in the order of the queue"), Topics: "pool", Columns: e.v.columns("Job", "Member", "Tier", "Asks for", "Why it waits"), Empty: ui.Empty{Title: e.v.T("Nothing waits")}}
-	const shown = 200
-	for i, w := range e.d.Plan.Wait {
-		if i == shown {
-			t.Note = e.v.T("The first %d of %d.", shown, len(e.d.Plan.Wait))
+// why says all reasons of a job with what lifts each.
+func (e explained) why(all []pool.Reason) []views.Wait {
+	out := make([]views.Wait, len(all))
+	for i, r := range all {
+		out[i] = views.Wait{Reason: e.reason(r), Lifts: e.v.outlook(r.Code)}
+	}
+	return out
+}
+
+// reason names the job that a reason means.
+func (e explained) reason(r pool.Reason) string {
+	if r.Code == pool.Reserved || r.Code == pool.Dependency {
+		r.Ref = e.job(pool.JobID(r.Ref))
+	}
+	return e.v.reason(r)
+}
+
+// placed says where GPUs are.
+func (e explained) placed(all []quota.NodeGPUs) string {
+	parts := make([]string, 0, min(len(all), 9))
+	for i, p := range all {
+		if i == 8 {
+			parts = append(parts, e.v.T("%d more nodes", len(all)-i))
 			break
 		}
+		parts = append(parts, e.v.T("%d on %s", p.GPUs, named(e.names.Nodes, p.Node)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// waiting lists a page of the queue in its order, with every reason.
+func (e explained) waiting(q domain.Queue, f domain.QueueFilter) ui.Table {
+	t := ui.Table{ID: "queue", Caption: e.v.T("Waiting, in the order of the queue"), Topics: "pool", Columns: e.v.columns("#Place", "Job", "Member", "Asks for", "Why it waits, and what lifts it", "Expected start"), Empty: ui.Empty{Title: e.v.T("Nothing waits")},
+		Note: e.v.T("Places are counted in each member's queue for a GPU type. The expected start holds if all that runs lasts to its declared end, nothing new is submitted and no owner claims.")}
+	for _, w := range q.Waiting {
 		j := e.jobs[w.Job]
-		var reasons []string
-		for _, r := range w.Reasons {
-			reasons = append(reasons, e.v.reason(r))
+		start := text(e.v.T("not known"))
+		if at, ok := q.Starts[w.Job]; ok {
+			start = when(e.v.clock(at))
 		}
-		t.Rows = append(t.Rows, row(e.job(w.Job), text(string(j.Org)), badge(e.v.tier(j.Tier)), text(e.asks(w.Job)), text(strings.Join(reasons, " "))))
+		t.Rows = append(t.Rows, row(num(e.v.count(int64(w.Position))), e.cell(w.Job, j.Org), text(e.org(j.Org)), ui.Cell{Text: e.asks(w.Job), Badges: []ui.Badge{e.v.tier(j.Tier)}},
+			ui.Cell{Body: views.SaidWhy(e.why(w.Reasons))}, start))
+	}
+	from := f.Page * domain.QueuePage
+	if q.Total > domain.QueuePage {
+		here := e.v.echo.QueryParams()
+		t.Pager.Summary = e.v.T("%d to %d of %d jobs", from+1, from+len(q.Waiting), q.Total)
+		if f.Page > 0 {
+			t.Pager.Prev = withQuery("/op/queue", here, "page", number(f.Page))
+		}
+		if from+len(q.Waiting) < q.Total {
+			t.Pager.Next = withQuery("/op/queue", here, "page", number(f.Page+2))
+		}
 	}
 	return t
 }
@@ -128,33 +172,53 @@ var rules = map[quota.Rule]string{
 	quota.OverSpot:   "paid work takes the place of spot work",
 }
 
-// freeing lists the GPUs that are being freed: for whom, from whom and by which rule. Open promises of earlier
-// decisions stand beside the new ones.
-func (e explained) freeing() ui.Table {
-	t := ui.Table{ID: "freeing", Caption: e.v.T("GPUs being freed"), Columns: e.v.columns("For", "From", "Rule", "Stops at"), Empty: ui.Empty{Title: e.v.T("Nobody is asked to stop")}}
-	for _, p := range append(append([]quota.Promise{}, e.d.Snapshot.Promises...), e.d.Plan.Reclaim...) {
-		var victims []string
-		for _, a := range p.Victims {
-			name := string(a.Job)
-			if j, ok := e.names[a.Job]; ok {
-				name = j.Name + " (" + string(j.Org) + ")"
-			}
-			victims = append(victims, name)
+// freeing lists the promises under way: for whom, who is stopped by which rule, and when the notice ends. Those of
+// earlier decisions stand beside the new ones.
+func (e explained) freeing(q domain.Queue) ui.Table {
+	t := ui.Table{ID: "freeing", Caption: e.v.T("GPUs being freed"), Topics: "pool", Columns: e.v.columns("For", "Stopped for it", "Rule", "Notice ends", "Where"), Empty: ui.Empty{Title: e.v.T("Nobody is asked to stop")}}
+	runs := map[pool.JobID]pool.OrgID{}
+	for _, a := range q.Decision.Snapshot.Running {
+		runs[a.ID.Job] = a.Org
+	}
+	for i, p := range q.Promises {
+		if i == domain.QueueRows {
+			t.Note = e.v.T("The first %d of %d.", i, len(q.Promises))
+			break
 		}
-		t.Rows = append(t.Rows, row(e.job(p.Job), text(strings.Join(victims, ", ")), text(e.v.T(rules[p.Rule])), when(e.v.clock(p.StopAt))))
+		victims := make([]string, 0, len(p.Victims))
+		for k, a := range p.Victims {
+			if k == domain.QueueRows {
+				victims = append(victims, e.v.T("%d more jobs", len(p.Victims)-k))
+				break
+			}
+			victims = append(victims, e.v.T("%s of %s", e.job(a.Job), e.org(runs[a.Job])))
+		}
+		if len(victims) == 0 {
+			victims = []string{e.v.T("nobody: it takes what others free")}
+		}
+		t.Rows = append(t.Rows, row(e.cell(p.Job, e.jobs[p.Job].Org), ui.Cell{Body: views.Said(victims)}, text(e.v.T(rules[p.Rule])), when(e.v.clock(p.StopAt)), text(e.placed(p.Placement))))
+	}
+	return t
+}
+
+// reserved lists what backfill leaves alone: for whom, from when, and where.
+func (e explained) reserved(q domain.Queue) ui.Table {
+	t := ui.Table{ID: "reserved", Caption: e.v.T("Reserved for blocked jobs"), Topics: "pool", Columns: e.v.columns("For", "Member", "GPU type", "Starts by", "Nodes"), Empty: ui.Empty{Title: e.v.T("Nothing is reserved")}}
+	for _, r := range q.Reserved {
+		t.Rows = append(t.Rows, row(e.cell(r.Job, e.jobs[r.Job].Org), text(e.org(e.jobs[r.Job].Org)), text(e.class(r.Class)), when(e.v.clock(r.At)), text(e.placed(r.Placement))))
 	}
 	return t
 }
 
 // starting lists what the decision admitted.
-func (e explained) starting() ui.Table {
-	t := ui.Table{ID: "starting", Caption: e.v.T("Started by this decision"), Columns: e.v.columns("Job", "Nodes", "Charged as"), Empty: ui.Empty{Title: e.v.T("Nothing started")}}
-	for _, a := range e.d.Plan.Admit {
-		var at []string
-		for _, p := range a.Placement {
-			at = append(at, e.v.T("%d on %s", p.GPUs, string(p.Node)))
+func (e explained) starting(q domain.Queue) ui.Table {
+	t := ui.Table{ID: "starting", Caption: e.v.T("Started by this decision"), Topics: "pool", Columns: e.v.columns("Job", "Member", "Nodes", "Charged as"), Empty: ui.Empty{Title: e.v.T("Nothing started")}}
+	for i, a := range q.Started {
+		if i == domain.QueueRows {
+			t.Note = e.v.T("The first %d of %d.", i, len(q.Started))
+			break
 		}
-		t.Rows = append(t.Rows, row(e.job(a.Job), text(strings.Join(at, ", ")), text(e.v.T("%d own, %d borrowed, %d spot", a.Split.Own, a.Split.Loan, a.Split.Spot))))
+		t.Rows = append(t.Rows, row(e.cell(a.Job, e.jobs[a.Job].Org), text(e.org(e.jobs[a.Job].Org)), text(e.placed(a.Placement)), text(e.v.split(a.Split))))
 	}
 	return t
 }

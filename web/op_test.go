@@ -261,7 +261,7 @@ func TestTheQueueIsExplainedInWords(t *testing.T) {
 	w.post("/op/pause", url.Values{"paused": {"no"}}).want(303)
 	_, err = b.Service.RunEngine(b.ctx)
 	b.must(err)
-	w.get("/op/queue").want(200).says("Started by this decision", "1 on gpu-01", "1 own, 0 borrowed, 0 spot", "Pause admission")
+	w.get("/op/queue").want(200).says("Started by this decision", "1 on gpu-01", "1 own", "Pause admission")
 	heat := w.get("/op").want(200).doc().Find("#heat-table tbody td").First().Text()
 	if heat != "1" {
 		t.Errorf("the heat map counts %q own GPUs", heat)

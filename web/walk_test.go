@@ -85,6 +85,7 @@ var walks = map[string]expected{
 	"POST /op/nodes/:node/contribution": onlyOperator(422),
 	"POST /op/sites":                    onlyOperator(422),
 	"GET /op/queue":                     onlyOperator(200),
+	"GET /op/queue/whatif":              onlyOperator(422),
 	"POST /op/pause":                    onlyOperator(303),
 	"GET /op/closing":                   onlyOperator(200),
 	"POST /op/closing":                  onlyOperator(422),

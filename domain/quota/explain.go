@@ -249,3 +249,31 @@ func (e *engine) victim(i int32) Victim {
 	}
 	return v
 }
+
+// Starts is when the pending jobs of a snapshot start if all that runs and all
+// that starts before them lasts to its declared end, nothing new is submitted
+// and no owner claims: one play of the future for all of them, of at most
+// `most` decisions. A job whose start lies beyond it is absent.
+func Starts(s Snapshot, plan Plan, now pool.Instant, most int) map[pool.JobID]pool.Instant {
+	f := forecast{snap: s, jobs: map[pool.JobID]Job{}, tries: map[pool.JobID]int{}}
+	f.snap.Running, f.snap.Brief = slices.Clone(s.Running), true
+	for _, j := range s.Pending {
+		f.jobs[j.ID] = j
+	}
+	out := map[pool.JobID]pool.Instant{}
+	for left := most; ; left-- {
+		for _, a := range plan.Admit {
+			if _, ok := out[a.Job]; !ok {
+				out[a.Job] = now
+			}
+		}
+		f.apply(plan, "", now)
+		next, ok := f.next(now, max(1, left))
+		if !ok || left <= 0 || len(f.snap.Pending) == 0 {
+			return out
+		}
+		now = next
+		f.end(now)
+		plan = Decide(f.snap, now)
+	}
+}
