@@ -92,6 +92,17 @@ func (l *ledger) room(c, a int32) int {
 	return left
 }
 
+// strained says whether an account or one above it uses more than it may.
+func (l *ledger) strained(c, a int32) bool {
+	for ; l.parent[a] >= 0; a = l.parent[a] {
+		if l.at(c, a).headroom() < 0 {
+			return true
+		}
+	}
+	root := l.at(c, a)
+	return root.visible > root.subtree
+}
+
 // roomBesideGuaranteed bounds room when all burst work below those accounts
 // were gone.
 func (l *ledger) roomBesideGuaranteed(c, a int32) int {

@@ -33,6 +33,8 @@ func (e *engine) indexPromises() {
 				o.victims = append(o.victims, k)
 			}
 		}
+		slices.Sort(o.victims)
+		o.victims = slices.Compact(o.victims)
 		if why, ok := e.holdsStill(p, &o); !ok {
 			e.withdraw(&o, why)
 			continue
@@ -86,6 +88,7 @@ func (e *engine) holdsStill(p *Promise, o *openPromise) (WithdrawReason, bool) {
 		}
 		o.nodes = append(o.nodes, hold{n, x.GPUs})
 	}
+	sortBy(o.nodes, func(x, y hold) bool { return x.node < y.node })
 	if limit := e.policy.DrainLimit; limit > 0 && e.now > p.StopAt.Add(limit) && e.holding(o.victims) > 0 {
 		return Overdue, false
 	}
@@ -361,8 +364,7 @@ func (e *engine) giveBack() {
 				continue
 			}
 			e.restore(v)
-			root := e.ledger.at(r.class, 0)
-			if e.overbooked(known(r.nodes)) || r.tier != pool.Spot && root.visible > root.subtree || e.reserved[r.class].set {
+			if e.overbooked(known(r.nodes)) || r.tier != pool.Spot && e.ledger.strained(r.class, r.account) || e.reserved[r.class].set {
 				e.release(v)
 				continue
 			}

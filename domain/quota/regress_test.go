@@ -1,0 +1,48 @@
+package quota
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"gpupool/domain/pool"
+)
+
+// Faults that the random histories found, each shrunk to a few lines.
+
+func TestAVictimIsNotGivenBackBeyondABorrowLimit(t *testing.T) {
+	t.Parallel()
+	s, none := two(), 0
+	s.Orgs[0].Quotas = []Quota{{Class: "a100", Nominal: 3, BorrowLimit: &none}}
+	mine, kept := holds("x", "uni", "n1", 1), holds("y", "uni", "n1", 2)
+	kept.Tier = pool.Guaranteed
+	s.Running = []Attempt{mine, kept, holds("z", "lab", "n2", 3)}
+	j := ask("j", "uni", 1)
+	j.Tier = pool.Guaranteed
+	s.Pending = []Job{j}
+	p := Decide(s, noon)
+	if len(p.Admit) > 0 || len(p.Reclaim) != 1 || !slices.Equal(p.Reclaim[0].Victims, []pool.AttemptID{mine.ID}) {
+		t.Errorf("n2 has room, but uni may borrow nothing: admitted %+v, promised %+v", p.Admit, p.Reclaim)
+	}
+}
+
+func TestTheOrderInsideAPromiseDoesNotMatter(t *testing.T) {
+	t.Parallel()
+	s := two()
+	j := ask("j", "uni", 2)
+	j.Nodes = 2
+	s.Pending = []Job{j}
+	s.Promises = []Promise{{Job: "j", Class: "a100", Placement: []NodeGPUs{{"n1", 2}, {"n2", 2}}, StopAt: noon - 1, Sent: true}}
+	one := Decide(s, noon)
+	s.Promises[0].Placement = []NodeGPUs{{"n2", 2}, {"n1", 2}}
+	if other := Decide(s, noon); len(one.Admit) != 1 || !reflect.DeepEqual(one, other) {
+		t.Errorf("%+v and %+v", one, other)
+	}
+	s.Pending = nil
+	s.Running = []Attempt{holds("x", "lab", "n1", 2), holds("y", "lab", "n2", 2)}
+	s.Promises[0].Sent = false
+	s.Promises[0].Victims = []pool.AttemptID{s.Running[1].ID, s.Running[0].ID}
+	if p := Decide(s, noon); len(p.Withdrawn) != 1 || !slices.Equal(p.Withdrawn[0].Keep, []pool.AttemptID{s.Running[0].ID, s.Running[1].ID}) {
+		t.Errorf("kept %+v, want x, y", p.Withdrawn)
+	}
+}
