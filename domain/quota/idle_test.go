@@ -7,68 +7,77 @@ import (
 )
 
 // I4, where nothing is left to decide: no job inside its quota waits while it
-// would fit beside what is promised, or in the place of one victim that it may
-// stop. It looks at single victims, one after the other, and knows nothing of
-// the order in which the engine takes them.
+// would fit beside what is promised, or in the place of victims that it may
+// stop. All legal sets are tried where there are few, whatever the order in
+// which the engine takes them.
 func (l laws) owners() {
-	if l.plan.Changes() {
-		return
-	}
-	e := build(&l.before, l.now)
-	for b := range e.buckets {
-		j := e.headOf(int32(b))
-		if j == nil || j.tier == pool.Spot {
+	for _, w := range l.plan.Wait {
+		j := l.pendingJob(w.Job)
+		if w.Promised || j.Tier == pool.Spot || slices.ContainsFunc(w.Reasons, func(r pool.Reason) bool {
+			return slices.Contains(barred, r.Code) && r.Code != pool.Reserved
+		}) {
 			continue
 		}
-		for _, c := range j.classes {
-			reserved := slices.ContainsFunc(l.plan.Reserved, func(r Reservation) bool { return r.Class == e.classes[c].ID && r.Job != e.id(j) })
-			if !e.entitled(j, c) || reserved {
+		for _, id := range j.Classes {
+			c := l.was.classes[id]
+			reserved := slices.ContainsFunc(l.plan.Reserved, func(r Reservation) bool { return r.Class == id && r.Job != j.ID })
+			if !l.was.entitled(&j, c) || reserved || l.was.closed(&j, c) {
 				continue
 			}
 			l.met.owners++
-			if l.couldRun(e, j, c) {
-				l.t.Fatalf("I4: %+v is inside its quota, fits in %s and waits", l.jobs[e.id(j)], e.classes[c].ID)
+			s := sets{m: l.was, j: &j, c: c, most: 128}
+			if set, ok := s.smallest(); ok {
+				l.t.Fatalf("I4: %+v is inside its quota, may stop %v in %s, and waits: %+v", j, set, id, w.Reasons)
 			}
-			for i := range e.runs {
-				if !l.mayStop(e, j, c, &e.runs[i]) {
-					continue
-				}
-				e.release(int32(i))
-				fits := l.couldRun(e, j, c)
-				e.restore(int32(i))
-				if fits {
-					l.t.Fatalf("I4: %+v is inside its quota, may stop %s, and waits", l.jobs[e.id(j)], e.runs[i].id.NomadID())
-				}
-			}
+			l.met.sets += s.tried
 		}
 	}
 }
 
-// couldRun says whether a job has room by quota and on nodes when all victims
-// are gone.
-func (l laws) couldRun(e *engine, j *job, c int32) bool {
-	places := 0
-	for i := range e.nodes {
-		if n := &e.nodes[i]; n.class == c && n.later() >= j.g && e.suits(j, n) {
-			places++
-		}
-	}
-	return places >= j.n && e.ledger.avail(c, j.account) >= j.units
+// sets enumerates the legal sets of victims of a claim on quota: every victim
+// may be stopped when the ones before it are gone.
+type sets struct {
+	m     *model
+	j     *Job
+	c     int
+	most  int // sets to look at
+	tried int
 }
 
-// mayStop is the law of claims on quota: spot work; loans of others, for an
-// organisation inside its quota; burst work of its own, for a guaranteed job.
-func (l laws) mayStop(e *engine, j *job, c int32, r *run) bool {
-	if r.class != c || r.gone || r.protected || !slices.Contains([]pool.Tier{pool.Spot, pool.Burst}, r.tier) {
-		return false
+// smallest is a legal set with the fewest victims with which the job fits;
+// false when there is none among those looked at.
+func (s *sets) smallest() ([]pool.AttemptID, bool) {
+	type set struct{ victims []int }
+	seen := map[uint64]bool{0: true}
+	queue := []set{{}}
+	m := s.m
+	defer m.tally()
+	for ; len(queue) > 0 && s.tried < s.most; queue = queue[1:] {
+		s.tried++
+		x := queue[0]
+		var mask uint64
+		for _, i := range x.victims {
+			m.held[i].gone = true
+			mask |= 1 << i
+		}
+		m.tally()
+		found := m.fits(s.j, s.c, true)
+		if !found {
+			for i, h := range m.held {
+				if next := mask | 1<<i; i < 64 && !seen[next] && m.mayStop(s.j, s.c, h) {
+					seen[next] = true
+					queue = append(queue, set{append(slices.Clone(x.victims), i)})
+				}
+			}
+		}
+		var ids []pool.AttemptID
+		for _, i := range x.victims {
+			m.held[i].gone = false
+			ids = append(ids, m.held[i].id)
+		}
+		if found {
+			return ids, true
+		}
 	}
-	if r.tier == pool.Spot {
-		return true
-	}
-	if r.org == j.org {
-		return j.tier == pool.Guaranteed
-	}
-	org := e.org(c, j.org)
-	e.cover(c, r.org)
-	return r.loan > 0 && org.use+j.units <= org.subtree
+	return nil, false
 }

@@ -1,7 +1,6 @@
 package quota
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -16,74 +15,100 @@ import (
 // laws checks the invariants on one decision of a world.
 type laws struct {
 	*world
-	before  Snapshot
-	plan    Plan
-	cleared int   // reservations that ended in it
-	tries   []int // reservations tried in each class
+	before, after Snapshot
+	plan          Plan
+	was, is       *model // of before and after
 }
 
 // settles bounds the decisions until nothing changes, when nothing happens but
 // that victims stop and a moment passes: no eviction loop.
 const settles = 12
 
-func TestDecisionsKeepTheLaws(t *testing.T) {
-	t.Parallel()
-	var m met
-	rapid.Check(t, func(rt *rapid.T) {
-		d := draws{fair: rapid.Bool().Draw(rt, "fair"), notice: rapid.Bool().Draw(rt, "notice"), priority: rapid.Bool().Draw(rt, "priority")}
-		w := newWorld(rt, &m, d)
-		for range 40 {
-			w.happen()
-			for cycle := 0; ; cycle++ {
-				before := w.snap
-				x := resolve(&before, w.now)
-				l := laws{world: w, before: before, plan: x.plan, tries: x.tries, cleared: x.cleared}
-				l.check()
-				if !l.plan.Changes() {
-					break
-				}
-				m.decisions++
-				m.followed += min(1, x.followed)
-				m.mostSteps = max(m.mostSteps, x.followed)
-				if cycle == settles {
-					rt.Fatalf("I7: still changing after %d decisions though only victims stop: %+v\n%s", cycle, brief(l.plan), l.story(l.plan))
-				}
-				w.apply(l.plan)
-				if again := Decide(w.snap, w.now); again.Changes() {
-					rt.Fatalf("I7: decided again without an event: %+v\nafter %+v\n%s", brief(again), brief(l.plan), l.story(again))
-				}
-				w.now++
-				if !d.notice {
-					w.wait(0)
-				}
-			}
-		}
-	})
-	if t.Failed() {
-		return
-	}
-	for what, n := range map[string]int{"admissions": m.admissions, "reclaims": m.reclaims, "straddled victims": m.straddles, "gangs": m.gangs,
-		"guaranteed": m.guaranteed, "spot victims": m.spotVictims, "withdrawn notices": m.withdrawn, "places found elsewhere": m.elsewhere,
-		"covers changed": m.recovers, "reservations": m.reserved, "scattered": m.scattered, "fair moves": m.fair, "own priority": m.priority,
-		"sites": m.sites, "lend limits": m.lend, "borrow limits": m.borrow, "promises fulfilled": m.promisesKept, "minimal sets": m.minimal, "owners that wait": m.owners, "decisions of several steps": m.followed} {
-		if n == 0 {
-			t.Errorf("the generator met no %s", what)
-		}
-	}
-	t.Logf("met %+v", m)
+// kinds of histories are drawn side by side. Each forces one of the switches,
+// so that none is met by chance only.
+var kinds = map[string]func(*draws){
+	"notice":   func(d *draws) { d.notice = true },
+	"at once":  func(d *draws) { d.notice = false },
+	"fair":     func(d *draws) { d.fair, d.priority = true, false },
+	"priority": func(d *draws) { d.priority = true },
 }
 
+func TestDecisionsKeepTheLaws(t *testing.T) {
+	var all met
+	t.Run("histories", func(t *testing.T) {
+		for name, force := range kinds {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				var m met
+				rapid.Check(t, func(rt *rapid.T) {
+					d := draws{fair: rapid.Bool().Draw(rt, "fair"), notice: rapid.Bool().Draw(rt, "notice"),
+						priority: rapid.Bool().Draw(rt, "priority"), small: rapid.Bool().Draw(rt, "small")}
+					force(&d)
+					live(newWorld(rt, &m, d))
+				})
+				all.add(&m)
+			})
+		}
+	})
+	if !t.Failed() {
+		all.enough(t)
+	}
+}
+
+// live plays one history.
+func live(w *world) {
+	w.crowd(8)
+	for i := range w.between(5, 10, "events") {
+		if i == 1 {
+			w.crowd(4)
+		}
+		for cycle := 0; ; cycle++ {
+			plan := Decide(w.snap, w.now)
+			l := laws{world: w, before: w.snap, plan: plan, after: applied(w.snap, plan, w.now)}
+			l.was, l.is = read(&l.before, w.now), read(&l.after, w.now)
+			l.check()
+			if !plan.Changes() {
+				l.idle()
+				break
+			}
+			if cycle == settles {
+				w.t.Fatalf("I7: still changing after %d decisions though only victims stop: %+v", cycle, brief(plan))
+			}
+			w.apply(plan)
+			if again := Decide(w.snap, w.now); again.Changes() {
+				w.t.Fatalf("I7: decided again without an event: %+v\nafter %+v", brief(again), brief(plan))
+			}
+			w.now++
+			if w.snap.Policy.Notice == 0 {
+				w.send(false)
+			}
+		}
+		w.happen()
+	}
+	w.met.histories++
+	w.end()
+}
+
+// check holds of every decision.
 func (l laws) check() {
 	l.count()
 	l.stays()
 	l.capacity()
-	l.guaranteed()
+	l.limits()
 	l.victims()
 	l.grounds()
-	l.owners()
 	l.splits()
 	l.waits()
-	l.order()
+	l.queue()
+	if l.plan.Changes() || l.turn%4 == 0 {
+		l.order()
+	}
+}
+
+// idle holds where nothing is left to decide.
+func (l laws) idle() {
+	l.works()
+	l.owners()
 }
 
 // I7: no job is admitted and stopped in one plan, none is promised GPUs twice,
@@ -104,8 +129,6 @@ func (l laws) stays() {
 			l.t.Fatalf("I7: %s is admitted and promised, or promised twice: %+v", p.Job, brief(l.plan))
 		}
 		moved[p.Job] = true
-	}
-	for _, p := range l.plan.Reclaim {
 		for _, v := range p.Victims {
 			if !running[v] {
 				l.t.Fatalf("I7: %s is stopped and doesn't run before the plan: %+v", v.NomadID(), brief(l.plan))
@@ -114,332 +137,96 @@ func (l laws) stays() {
 	}
 }
 
-// I1: what runs never exceeds a node; nor does what will run.
+// I1: what is started or promised fits on its nodes, beside what runs now and
+// beside what will.
 func (l laws) capacity() {
-	type use struct{ held, planned, added int }
-	nodes := map[nodeName]*use{}
-	for _, n := range l.before.Nodes {
-		nodes[nodeName{n.ID, n.Class}] = &use{held: n.Foreign, planned: n.Foreign}
-	}
-	gone := l.gone()
-	for _, a := range l.before.Running {
-		for _, p := range a.Placement {
-			u := nodes[nodeName{p.Node, a.Class}]
-			u.held += p.GPUs
-			if !gone[a.ID] {
-				u.planned += p.GPUs
+	touched := func(where []NodeGPUs, c pool.ClassID, now bool) {
+		for _, x := range where {
+			n := &l.is.nodes[l.is.at[nodeName{x.Node, c}]]
+			if now && n.held > n.cap || n.planned > n.cap || !n.open {
+				l.t.Fatalf("I1: node %s is %s, has %d for us, holds %d, will hold %d: %+v", n.ID, n.State, n.cap, n.held, n.planned, brief(l.plan))
 			}
 		}
 	}
 	for _, a := range l.plan.Admit {
-		for _, p := range a.Placement {
-			u := nodes[nodeName{p.Node, a.Class}]
-			u.held, u.planned, u.added = u.held+p.GPUs, u.planned+p.GPUs, u.added+p.GPUs
-		}
+		touched(a.Placement, a.Class, true)
 	}
-	for _, p := range l.open() {
-		for _, x := range p.Placement {
-			u := nodes[nodeName{x.Node, p.Class}]
-			u.planned += x.GPUs
-		}
-	}
-	for _, n := range l.before.Nodes {
-		u := nodes[nodeName{n.ID, n.Class}]
-		if u.held > n.GPUs || u.planned > n.GPUs {
-			l.t.Fatalf("I1: node %s has %d, holds %d, will hold %d", n.ID, n.GPUs, u.held, u.planned)
-		}
-		if u.added > 0 && n.State != Ready {
-			l.t.Fatalf("node %s is %s and gets work", n.ID, n.State)
-		}
-	}
-}
-
-type nodeName struct {
-	id    pool.NodeID
-	class pool.ClassID
-}
-
-// open are the promises after the plan.
-func (l laws) open() []Promise {
-	var out []Promise
-	for _, p := range l.before.Promises {
-		used := slices.ContainsFunc(l.plan.Admit, func(a Admission) bool { return a.Job == p.Job })
-		over := slices.ContainsFunc(l.plan.Withdrawn, func(x Withdrawal) bool { return x.Job == p.Job })
-		if !used && !over {
-			out = append(out, p)
-		}
-	}
-	return append(out, l.plan.Reclaim...)
-}
-
-func (l laws) gone() map[pool.AttemptID]bool { return stopping(Snapshot{Promises: l.open()}) }
-
-func (l laws) quotaOf(o pool.OrgID, c pool.ClassID) int {
-	n := 0
-	for _, x := range l.before.Orgs {
-		if x.ID == o {
-			n += nominalOf(x.Quotas, c)
-		}
-	}
-	for _, p := range l.before.Projects {
-		if p.Org == o {
-			n += nominalOf(p.Quotas, c)
-		}
-	}
-	return n
-}
-
-func nominalOf(qs []Quota, c pool.ClassID) int {
-	for _, q := range qs {
-		if q.Class == c {
-			return q.Nominal
-		}
-	}
-	return 0
-}
-
-// I2: no guaranteed work starts, and none is promised GPUs, above the quota.
-func (l laws) guaranteed() {
-	type key struct {
-		o pool.OrgID
-		c pool.ClassID
-	}
-	use, grown := map[key]int{}, map[key]bool{}
-	for _, a := range l.before.Running {
-		if a.Tier == pool.Guaranteed {
-			use[key{a.Org, a.Class}] += unitsOf(a.Placement)
-		}
-	}
-	add := func(id pool.JobID, c pool.ClassID, fresh bool) {
-		if j := l.jobs[id]; j.Tier == pool.Guaranteed {
-			use[key{j.Org, c}] += j.Units()
-			grown[key{j.Org, c}] = grown[key{j.Org, c}] || fresh
-		}
-	}
-	for _, a := range l.plan.Admit {
-		promised := slices.ContainsFunc(l.before.Promises, func(p Promise) bool { return p.Job == a.Job })
-		add(a.Job, a.Class, !promised)
-	}
-	for _, p := range l.open() {
-		add(p.Job, p.Class, slices.ContainsFunc(l.plan.Reclaim, func(q Promise) bool { return q.Job == p.Job }))
-	}
-	for k := range grown {
-		if grown[k] && use[k] > l.quotaOf(k.o, k.c) {
-			l.t.Fatalf("I2: %s has %d guaranteed GPUs of %s, quota %d", k.o, use[k], k.c, l.quotaOf(k.o, k.c))
-		}
-	}
-}
-
-func unitsOf(p []NodeGPUs) int {
-	n := 0
-	for _, x := range p {
-		n += x.GPUs
-	}
-	return n
-}
-
-// I3: another organisation stops only spot work, or burst work of which a GPU
-// is on loan. I6: no victim can be given back. And nobody stops fixed or
-// guaranteed work, or work that this plan starts.
-func (l laws) victims() {
-	old := stopping(l.before)
-	e := build(&l.before, l.now)
-	l.start(e)
-	kept := slices.ContainsFunc(l.plan.Withdrawn, func(x Withdrawal) bool { return len(x.Keep) > 0 })
 	for _, p := range l.plan.Reclaim {
-		j := l.jobs[p.Job]
-		for _, v := range p.Victims {
-			if old[v] {
-				continue
-			}
-			old[v] = true // later promises of the plan count on it, they didn't take it
-			i, ok := e.find(v)
-			if !ok {
-				l.t.Fatalf("%s is stopped but doesn't run", v.NomadID())
-			}
-			r := &e.runs[i]
-			if r.tier == pool.Guaranteed || r.protected {
-				l.t.Fatalf("%s is %s (protected %t) and is stopped for %s", v.NomadID(), r.tier, r.protected, p.Job)
-			}
-			own := slices.ContainsFunc(l.plan.Reclaim, func(q Promise) bool {
-				return slices.Contains(q.Victims, v) && l.jobs[q.Job].Org == e.orgs[r.org].id
-			})
-			// It may stop for its own organisation while others count on what
-			// is left of its GPUs. Where victims of a withdrawn promise run on, the state before
-			// doesn't show them in the covers.
-			if e.orgs[r.org].id != j.Org && r.tier != pool.Spot && !kept && !own {
-				e.cover(r.class, r.org)
-				if r.loan < 1 {
-					l.t.Fatalf("I3: %s is fully covered and stopped for %s by %s: %+v", v.NomadID(), p.Job, p.Rule, brief(l.plan))
-				}
-				if r.loan < r.units {
-					l.met.straddles++
-				}
-			}
-			l.needed(p, v)
-		}
+		touched(p.Placement, p.Class, false)
 	}
 }
 
-// I3 for victims that stay under notice while a promise that counted on them
-// ends: one that is left must have a claim on them by itself.
-func (l laws) grounds() {
-	next := after(&l.before, l.plan, l.now, build(&l.before, l.now).jobs)
-	var e *engine
-	for _, w := range l.plan.Withdrawn {
-		for _, p := range l.before.Promises {
-			if p.Job != w.Job || p.Sent {
-				continue
-			}
-			for _, v := range p.Victims {
-				left := slices.DeleteFunc(slices.Clone(next.Promises), func(q Promise) bool { return !slices.Contains(q.Victims, v) })
-				if e == nil {
-					e = build(&next, l.now)
-				}
-				i, runs := e.find(v)
-				if !runs || len(left) == 0 || slices.ContainsFunc(left, func(q Promise) bool { return q.Sent || l.jobs[q.Job].Org == l.jobs[v.Job].Org }) {
-					continue
-				}
-				r := &e.runs[i]
-				if r.gone {
-					e.restore(i)
-					e.cover(r.class, r.org)
-					e.release(i)
-				}
-				if l.met.grounds++; r.tier != pool.Spot && r.loan < 1 {
-					l.t.Fatalf("I3: %s is fully covered and still stops for %+v: %+v", v.NomadID(), left, brief(l.plan))
-				}
-			}
-		}
+// I2 and the limits: no account in which something was started or promised
+// exceeds what it may borrow, no organisation its quota with guaranteed work,
+// and all together not what owners lend.
+func (l laws) limits() {
+	if slices.ContainsFunc(l.plan.Withdrawn, func(x Withdrawal) bool { return len(x.Keep) > 0 }) {
+		return // work that was to stop runs on
 	}
-}
-
-// start puts the work that the plan starts into a state, as it moves the cover
-// of its organisation before others claim.
-func (l laws) start(e *engine) {
-	put := func(id pool.JobID, c pool.ClassID, where []NodeGPUs) {
-		k, ok := e.jobAt[id]
-		if !ok || e.jobs[k].done {
+	grown := func(id pool.JobID, c pool.ClassID) {
+		j, at := l.jobs[id], l.is.classes[c]
+		if slices.ContainsFunc(l.before.Promises, func(p Promise) bool { return p.Job == id }) {
+			return // it counted before, and quotas may have been cut since
+		}
+		org := &l.is.books[at][l.is.orgs[j.Org]]
+		if j.Tier == pool.Guaranteed && org.guaranteed > org.subtree {
+			l.t.Fatalf("I2: %s has %d guaranteed GPUs of %s, quota %d", j.Org, org.guaranteed, c, org.subtree)
+		}
+		if j.Tier == pool.Spot {
 			return
 		}
-		var holds []hold
-		for _, x := range where {
-			n, _ := e.node(x.Node, e.classAt[c])
-			holds = append(holds, hold{n, x.GPUs})
-		}
-		e.enter(e.runOf(&e.jobs[k], e.classAt[c], holds, true))
-		e.jobs[k].done = true
-	}
-	for _, a := range l.plan.Admit {
-		put(a.Job, a.Class, a.Placement)
-	}
-	for _, p := range l.plan.Reclaim {
-		put(p.Job, p.Class, p.Placement)
-	}
-}
-
-// needed fails when a promise would also fit in its place with one victim
-// running on.
-func (l laws) needed(p Promise, v pool.AttemptID) {
-	if p.Rule == ByPriority {
-		return // a victim may be needed to keep the organisation's loan from growing
-	}
-	for _, q := range l.plan.Reclaim {
-		if q.Job != p.Job && slices.Contains(q.Victims, v) {
-			return // another promise needs it too
-		}
-	}
-	s := l.before
-	s.Promises = nil
-	for _, q := range l.open() {
-		if q.Job != p.Job {
-			s.Promises = append(s.Promises, q)
-			continue
-		}
-		for _, x := range q.Victims { // the others stop for nobody
-			if x != v {
-				s.Running = slices.Clone(s.Running)
-				for i := range s.Running {
-					s.Running[i].Stopping = s.Running[i].Stopping || s.Running[i].ID == x
-				}
+		for a := l.is.account(j.Org, j.Project); a > 0; a = l.is.parent[a] {
+			b, was := &l.is.books[at][a], &l.was.books[at][a]
+			if max(0, b.visible-b.local) > max(b.subtree-b.local+b.borrow, was.visible-was.local) {
+				l.t.Fatalf("%s goes beyond a borrow limit: %+v: %+v", id, *b, brief(l.plan))
 			}
 		}
-	}
-	after := world{t: l.t, snap: s, now: l.now, jobs: l.jobs, met: l.met}
-	after.apply(Plan{Admit: l.plan.Admit})
-	e := build(&after.snap, l.now)
-	k, ok := e.jobAt[p.Job]
-	if !ok || l.tries[e.classAt[p.Class]] > 0 || l.cleared > 0 || len(l.plan.Withdrawn) > 0 {
-		return // a reservation, or a promise that ended later in the plan, kept the job from a place
-	}
-	l.met.minimal++
-	j, c := &e.jobs[k], e.classAt[p.Class]
-	stays := slices.ContainsFunc(p.Placement, func(x NodeGPUs) bool {
-		at, _ := e.node(x.Node, c)
-		n := &e.nodes[at]
-		return n.later() < x.GPUs || !e.suits(j, n)
-	})
-	clash := len(e.plan.Withdrawn) > 0 // another promise has no room then
-	if e.ledger.avail(c, j.account) >= j.units && !stays && !clash {
-		l.t.Fatalf("I6: %s needn't stop for %s by %s: %+v", v.NomadID(), p.Job, p.Rule, brief(l.plan))
-	}
-}
-
-// I9: the split of everything that runs adds up, own is what quota covers.
-func (l laws) splits() {
-	after := *l.world
-	after.apply(l.plan)
-	gone := l.gone()
-	type key struct {
-		o pool.OrgID
-		c pool.ClassID
-	}
-	own, all := map[key]int{}, map[key]int{}
-	for _, a := range after.snap.Running {
-		n := unitsOf(a.Placement)
-		if a.Split.Total() != n || a.Split.Own < 0 || a.Split.Loan < 0 || a.Split.Spot < 0 || (a.Tier == pool.Spot) != (a.Split.Spot == n) {
-			l.t.Fatalf("I9: %s is %s with %d GPUs and split %+v", a.ID.NomadID(), a.Tier, n, a.Split)
-		}
-		if !gone[a.ID] && a.Tier != pool.Spot {
-			own[key{a.Org, a.Class}] += a.Split.Own
-			all[key{a.Org, a.Class}] += n
+		if root := &l.is.books[at][0]; root.visible > max(root.subtree, l.was.books[at][0].visible) {
+			l.t.Fatalf("%s uses what owners keep back: %+v", id, *root)
 		}
 	}
-	for _, p := range l.open() {
-		if j := l.jobs[p.Job]; j.Tier != pool.Spot {
-			all[key{j.Org, p.Class}] += j.Units()
-		}
-	}
-	for k, n := range own {
-		if most := min(all[k], l.quotaOf(k.o, k.c)); n > most {
-			l.t.Fatalf("I9: %s has %d own GPUs of %s, quota covers %d", k.o, n, k.c, most)
-		}
-	}
-}
-
-// Every pending job is admitted or waits with a reason, never both, and the
-// fallback reason is never the only one of a head.
-func (l laws) waits() {
-	seen := map[pool.JobID]int{}
 	for _, a := range l.plan.Admit {
-		seen[a.Job]++
+		grown(a.Job, a.Class)
 	}
-	for _, x := range l.plan.Wait {
-		seen[x.Job]++
-		if len(x.Reasons) == 0 {
-			l.t.Fatalf("%s waits without a reason", x.Job)
-		}
-		if x.Reasons[0].Code == pool.Behind {
-			l.t.Fatalf("I5: %s (%+v) waits though it fits: %+v", x.Job, l.jobs[x.Job], x.Reasons)
-		}
-		for _, r := range x.Reasons {
-			pool.RowOf(r.Code)
+	for _, p := range l.plan.Reclaim {
+		grown(p.Job, p.Class)
+	}
+}
+
+// I9: the split of everything that runs adds up, and it is what the quota
+// covers in the one order.
+func (l laws) splits() {
+	for c := range l.is.books {
+		for _, o := range l.is.orgs {
+			l.is.cover(c, o)
 		}
 	}
-	for _, j := range l.before.Pending {
-		if seen[j.ID] != 1 {
-			l.t.Fatalf("%s stands %d times in the plan", j.ID, seen[j.ID])
+	for _, a := range l.after.Running {
+		i := slices.IndexFunc(l.is.held, func(h *holder) bool { return h.id == a.ID })
+		h := l.is.held[i]
+		want := pool.Split{Own: h.own, Loan: h.loan}
+		if h.tier == pool.Spot {
+			want = pool.Split{Spot: h.units}
 		}
+		if !h.gone && a.Split != want || a.Split.Total() != h.units {
+			l.t.Fatalf("I9: %s is %s with %d GPUs and split %+v, want %+v", a.ID.NomadID(), a.Tier, h.units, a.Split, want)
+		}
+	}
+}
+
+// I9 over time: what an attempt was charged is what it held.
+func (w *world) balanced(id pool.AttemptID) {
+	if u := w.used[id]; u.own+u.loan+u.spot != u.held {
+		w.t.Fatalf("I9: %s held %d GPU-milliseconds and was charged %+v", id.NomadID(), u.held, *u)
+	}
+	w.met.metered++
+}
+
+// end settles the account of what still runs.
+func (w *world) end() {
+	for i := range w.snap.Running {
+		w.charge(&w.snap.Running[i])
+		w.balanced(w.snap.Running[i].ID)
 	}
 }
 
@@ -454,88 +241,35 @@ func (l laws) order() {
 	shuffle(r, &s.Running)
 	shuffle(r, &s.Pending)
 	shuffle(r, &s.Promises)
+	shuffle(r, &s.Budgets)
+	shuffle(r, &s.Decayed)
+	shuffle(r, &s.Windows)
+	for i := range s.Orgs {
+		shuffle(r, &s.Orgs[i].Quotas)
+	}
+	for i := range s.Projects {
+		shuffle(r, &s.Projects[i].NodeOwners)
+	}
+	for i := range s.Promises {
+		shuffle(r, &s.Promises[i].Victims)
+		shuffle(r, &s.Promises[i].Placement)
+	}
+	for i := range s.Running {
+		shuffle(r, &s.Running[i].Placement)
+		shuffle(r, &s.Running[i].Charges)
+	}
 	if other := Decide(s, l.now); !reflect.DeepEqual(l.plan, other) {
 		l.t.Fatalf("I8: another order gives another plan:\n%s", cmp.Diff(l.plan, other))
 	}
 }
 
 func shuffle[T any](r *rand.Rand, s *[]T) {
+	if len(*s) < 2 {
+		return
+	}
 	c := slices.Clone(*s)
 	r.Shuffle(len(c), func(i, j int) { c[i], c[j] = c[j], c[i] })
 	*s = c
 }
 
 func brief(p Plan) Plan { p.Wait = nil; return p }
-
-func (l laws) count() {
-	m := l.met
-	m.admissions += len(l.plan.Admit)
-	m.reclaims += len(l.plan.Reclaim)
-	m.withdrawn += len(l.plan.Withdrawn)
-	m.recovers += len(l.plan.Covers)
-	for _, a := range l.plan.Admit {
-		if len(a.Placement) > 1 {
-			m.gangs++
-		}
-		if l.jobs[a.Job].Tier == pool.Guaranteed {
-			m.guaranteed++
-		}
-		if slices.ContainsFunc(l.before.Promises, func(p Promise) bool { return p.Job == a.Job }) {
-			m.promisesKept++
-		}
-	}
-	for _, w := range l.plan.Withdrawn {
-		if w.Why == Elsewhere {
-			m.elsewhere++
-		}
-	}
-	for _, p := range l.plan.Reclaim {
-		m.victims += len(p.Victims)
-		switch p.Rule {
-		case ByFairness:
-			m.fair++
-		case ByPriority:
-			m.priority++
-		}
-		for _, v := range p.Victims {
-			if l.jobs[v.Job].Tier == pool.Spot {
-				m.spotVictims++
-			}
-		}
-	}
-	for _, w := range l.plan.Wait {
-		for _, r := range w.Reasons {
-			switch r.Code {
-			case pool.Reserved:
-				m.reserved++
-			case pool.Scattered:
-				m.scattered++
-			case pool.Site:
-				m.sites++
-			case pool.LendLimit:
-				m.lend++
-			case pool.BorrowLimit:
-				m.borrow++
-			}
-		}
-	}
-}
-
-// story tells what the decision before said about the jobs that a plan moves.
-func (l laws) story(again Plan) string {
-	out := ""
-	tell := func(id pool.JobID) {
-		for _, w := range l.plan.Wait {
-			if w.Job == id {
-				out += fmt.Sprintf("%+v\n  waited for %+v\n", l.jobs[id], w.Reasons)
-			}
-		}
-	}
-	for _, a := range again.Admit {
-		tell(a.Job)
-	}
-	for _, p := range again.Reclaim {
-		tell(p.Job)
-	}
-	return out
-}
