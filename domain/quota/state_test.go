@@ -11,47 +11,6 @@ import (
 	"gpupool/domain/pool"
 )
 
-// after is the snapshot that a plan leaves. The slices of the one before stay
-// as they are.
-func after(s *Snapshot, p Plan, now pool.Instant) Snapshot {
-	next := *s
-	over := make(map[pool.JobID]bool, len(p.Admit)+len(p.Withdrawn))
-	for _, w := range p.Withdrawn {
-		over[w.Job] = true
-	}
-	admitted := make(map[pool.JobID]*Admission, len(p.Admit))
-	for i := range p.Admit {
-		over[p.Admit[i].Job] = true
-		admitted[p.Admit[i].Job] = &p.Admit[i]
-	}
-	split := make(map[pool.AttemptID]pool.Split, len(p.Covers))
-	for _, c := range p.Covers {
-		split[c.Attempt] = c.Split
-	}
-	next.Running, next.Pending, next.Promises = nil, nil, nil
-	for _, a := range s.Running {
-		if x, ok := split[a.ID]; ok {
-			a.Split = x
-		}
-		next.Running = append(next.Running, a)
-	}
-	for i := range s.Pending {
-		j := &s.Pending[i]
-		if a := admitted[j.ID]; a != nil {
-			next.Running = append(next.Running, j.begin(*a, s.Classes, now))
-		} else {
-			next.Pending = append(next.Pending, *j)
-		}
-	}
-	for _, x := range s.Promises {
-		if !over[x.Job] {
-			next.Promises = append(next.Promises, x)
-		}
-	}
-	next.Promises = append(next.Promises, p.Reclaim...)
-	return next
-}
-
 // rebuilt is the decision whose every step begins with the snapshot that the
 // steps before leave, read from nothing: what resolve does in place.
 func rebuilt(s *Snapshot, now pool.Instant) Plan {
