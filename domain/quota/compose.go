@@ -112,6 +112,7 @@ func (e *engine) takePromises() {
 		p := e.plan.Reclaim[m.at]
 		o := openPromise{stored: &p, job: m.job, class: e.runs[m.run].class, run: m.run, nodes: e.runs[m.run].nodes,
 			victims: slices.Concat(m.taken, m.rides)}
+		e.byID(o.victims)
 		e.promises = append(e.promises, o)
 	}
 	if len(e.made) > 0 {

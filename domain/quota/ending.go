@@ -75,7 +75,7 @@ func (e *engine) ends(c int32, j *job, claims bool) *future {
 	for len(f.ends) > 0 && e.runs[f.ends[0]].end <= e.now {
 		f.late, f.ends = append(f.late, f.ends[0]), f.ends[1:]
 	}
-	sortBy(f.late, func(x, y int32) bool { return attemptBefore(e.runs[x].id, e.runs[y].id) })
+	e.byID(f.late)
 	f.back = &heap[ending]{less: e.sooner}
 	if !claims {
 		return f

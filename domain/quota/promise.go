@@ -34,7 +34,7 @@ func (e *engine) indexPromises() {
 				o.victims = append(o.victims, k)
 			}
 		}
-		slices.Sort(o.victims)
+		e.byID(o.victims)
 		o.victims = slices.Compact(o.victims)
 		if why, ok := e.holdsStill(p, &o); !ok {
 			e.withdraw(&o, why)
@@ -102,6 +102,11 @@ func (e *engine) holdsStill(p *Promise, o *openPromise) (WithdrawReason, bool) {
 	return "", true
 }
 
+// byID sorts runs by their ids.
+func (e *engine) byID(runs []int32) {
+	sortBy(runs, func(x, y int32) bool { return attemptBefore(e.runs[x].id, e.runs[y].id) })
+}
+
 func (e *engine) holding(victims []int32) int {
 	n := 0
 	for _, v := range victims {
@@ -147,6 +152,7 @@ func (e *engine) giveUp(o *openPromise, why WithdrawReason) {
 	e.release(o.run)
 	j := &e.jobs[o.job]
 	j.done, j.promised = false, false
+	e.buckets[j.bucket].head = 0 // it may have been passed over
 	o.over = true
 	for _, v := range o.victims {
 		e.runs[v].promised--
