@@ -87,6 +87,7 @@ func live(w *world) {
 	}
 	w.met.histories++
 	w.end()
+	w.specials()
 }
 
 // check holds of every decision.
@@ -100,6 +101,7 @@ func (l laws) check() {
 	l.splits()
 	l.waits()
 	l.queue()
+	l.checker()
 	if l.plan.Changes() || l.turn%4 == 0 {
 		l.order()
 	}

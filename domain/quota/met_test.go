@@ -17,7 +17,7 @@ type met struct {
 	histories, decisions, admissions, reclaims, victims, straddles, gangs, guaranteed, spots    int
 	withdrawn, elsewhere, cancelled, overdue, lost, unfounded, slow, recovers, cuts             int
 	reservations, fair, priority, promisesKept, minimal, grounds, owners, sets, metered, lifted int
-	overSpot, backfills                                                                         int
+	overSpot, backfills, scaled, weightless, more, shares, claims, stopped, least, fewer        int
 	reasons                                                                                     map[pool.ReasonCode]int // that were lifted
 }
 
@@ -30,7 +30,9 @@ func (m *met) reason(c pool.ReasonCode) {
 
 // counts names what must be met.
 func (m *met) counts() map[string]*int {
-	return map[string]*int{"histories": &m.histories, "decisions": &m.decisions, "admissions": &m.admissions, "reclaims": &m.reclaims, "victims": &m.victims,
+	return map[string]*int{"shares compared": &m.shares, "checked claims": &m.claims, "their victims": &m.stopped, "the fewest that would do": &m.least, "claims with a smaller set": &m.fewer,
+		"scaled pools": &m.scaled, "weightless pools": &m.weightless, "pools with more": &m.more,
+		"histories": &m.histories, "decisions": &m.decisions, "admissions": &m.admissions, "reclaims": &m.reclaims, "victims": &m.victims,
 		"straddled victims": &m.straddles, "gangs": &m.gangs, "guaranteed": &m.guaranteed, "spot victims": &m.spots, "withdrawn notices": &m.withdrawn,
 		"places found elsewhere": &m.elsewhere, "promises of cancelled jobs": &m.cancelled, "overdue victims": &m.overdue, "promises on lost nodes": &m.lost, "unfounded promises": &m.unfounded,
 		"victims slow to stop": &m.slow, "covers changed": &m.recovers, "quotas cut": &m.cuts, "reservations": &m.reservations, "backfills": &m.backfills,

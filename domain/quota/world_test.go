@@ -78,6 +78,7 @@ func (w *world) class(id pool.ClassID, small bool) {
 	for n := range w.between(1, most, "nodes") {
 		x := Node{ID: pool.NodeID(fmt.Sprintf("%s-node-%d", id, n)), Class: id, State: Ready, Site: pool.SiteID(fmt.Sprintf("site-%d", n%2)),
 			GPUs: pick(w, "gpus", 4, 8, 4, 2, 1)}
+		x.Contributor = pool.Consortium
 		if o := w.upTo(orgs, "contributor"); o < orgs {
 			x.Contributor = w.snap.Orgs[o].ID
 		}
