@@ -13,9 +13,10 @@ import (
 	"gpupool/domain/store/storetest"
 )
 
-// submits sends a job of rheinau and returns its id.
+// submits sends a job of rheinau, a second after what was before, and returns its id.
 func (b *bundle) submits(name string, gpus int, tier pool.Tier) pool.JobID {
 	b.t.Helper()
+	b.Clock.Add(time.Second)
 	j, err := b.Service.SubmitJob(b.ctx, b.Member, b.Org, domain.JobInput{Project: b.Project.ID, Name: name, Classes: []pool.ClassID{b.Class}, Nodes: 1, GPUsPerNode: gpus,
 		Tier: tier, MaxRun: time.Hour, Spec: domain.JobSpec{Image: "pytorch/pytorch:2.6"}})
 	b.must(err)
