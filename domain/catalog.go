@@ -155,7 +155,6 @@ type CapMode string
 const (
 	CapStop      CapMode = "stop"
 	CapDowngrade CapMode = "downgrade"
-	CapBill      CapMode = "bill"
 	CapNotify    CapMode = "notify"
 )
 

@@ -49,7 +49,7 @@ func (w work) use(t Terms, window pool.Interval, now pool.Instant) []Segment {
 			continue
 		}
 		seen := now
-		if a.NoticeAt != 0 && a.StopReason.ByEngine() {
+		if a.NoticeAt != 0 && a.StopReason == EndTakenBack {
 			seen = min(seen, a.NoticeAt) // free from the signal on
 		}
 		h := t.history(a, m, w.covers[m.Attempt], seen)

@@ -46,6 +46,8 @@ func apiTable() []apiRoute {
 		apiGet("/classes", person, (*Server).apiClasses),
 		apiGet("/plans", person, (*Server).apiPlans),
 		apiGet("/prices", person, (*Server).apiPrices),
+		apiGet("/queue", person, (*Server).apiQueue),
+		apiGet("/queue/whatif", person, (*Server).apiWhatIf),
 		apiGet("/orgs", person, (*Server).apiOrgs),
 		apiGet("/orgs/:org/projects", inOrg(domain.ActView), (*Server).apiProjects),
 		apiGet("/orgs/:org/quota", inOrg(domain.ActView), (*Server).apiQuota),

@@ -16,7 +16,7 @@ import (
 // opQueue explains the engine's last decision in words.
 func (s *Server) opQueue(v *visit) error {
 	page := views.Page{Title: v.T("Queue"), Heading: v.T("Queue"), Live: v.live(), Wide: true, Actions: v.pauseAdmission()}
-	f := domain.QueueFilter{Class: pool.ClassID(v.query("class")), Org: pool.OrgID(v.query("member")), Page: v.pageNumber()}
+	f := domain.QueueFilter{Class: pool.ClassID(v.query("class")), Org: pool.OrgID(v.query("member")), Page: pageOf(v.query("page"))}
 	q, err := s.service.Queue(v.ctx, v.actor, f)
 	if err != nil {
 		return err
@@ -36,9 +36,9 @@ func (s *Server) opQueue(v *visit) error {
 		views.Columns(e.freeing(q).Show(), e.reserved(q).Show()), e.starting(q).Show(), e.order(q), ask))
 }
 
-// pageNumber is the page of a list, counted from 1 in the address and from 0 here.
-func (v *visit) pageNumber() int {
-	n, err := strconv.Atoi(v.query("page"))
+// pageOf is the page of a list, counted from 1 in the address and from 0 here.
+func pageOf(typed string) int {
+	n, err := strconv.Atoi(typed)
 	if err != nil || n < 1 || n > 1_000_000 {
 		return 0
 	}

@@ -15,16 +15,16 @@ import (
 // classes counts the GPUs of each type as the decision leaves them.
 func (e explained) classes(q domain.Queue) ui.Table {
 	v := e.v
-	t := ui.Table{ID: "classes", Caption: v.T("GPUs after this decision"), Topics: "pool", Columns: v.columns("GPU type", "#Usable", "#Own", "#Borrowed", "#Spot", "#of these being freed", "#Free", "#Free, scattered", "#Free, reserved", "#Promised", "#Closed", "#Others'"),
+	t := ui.Table{ID: "classes", Caption: v.T("GPUs after this decision"), Topics: "pool", Columns: v.columns("GPU type", "#Usable", "#Own", "#Borrowed", "#Spot", "#Free", "#Scattered", "#Reserved", "#Promised", "#Being freed", "#Closed", "#Others'"),
 		Empty: ui.Empty{Title: v.T("No GPU type yet")},
-		Note:  v.T("Free: on nodes where nothing runs. Scattered: on nodes that are partly in use. Promised: idle until the rest is freed for the same job. Closed: idle on nodes that take no work. Others': held by what is not of the pool.")}
+		Note:  v.T("Free: on nodes where nothing runs. Scattered: free on nodes that are partly in use. Reserved: free, but kept for a blocked job. Promised: idle until the rest is freed for the same job. Being freed: of what runs. Closed: idle on nodes that take no work. Others': held by what is not of the pool.")}
 	for _, c := range q.Classes {
 		name := head(e.class(c.Class), withQuery("/op/queue", v.echo.QueryParams(), "class", string(c.Class)))
 		if c.Widest > 0 {
 			name = sub(name, v.T("at most %d free on one node", c.Widest))
 		}
 		var cells []ui.Cell
-		for _, n := range []int{c.Capacity, c.Own, c.Loan, c.Spot, c.Freeing, c.Whole, c.Scattered, c.Reserved, c.Promised, c.Closed, c.Foreign} {
+		for _, n := range []int{c.Capacity, c.Own, c.Loan, c.Spot, c.Whole, c.Scattered, c.Reserved, c.Promised, c.Freeing, c.Closed, c.Foreign} {
 			cells = append(cells, num(v.count(int64(n))))
 		}
 		t.Rows = append(t.Rows, row(append([]ui.Cell{name}, cells...)...))
@@ -105,12 +105,12 @@ func (e explained) next(x quota.Turn, quota bool) ui.Cell {
 // thousandths writes thousandths of a GPU with one digit.
 func thousandths(n int64) string { return big.NewRat(n, 1000).FloatString(1) }
 
-// score is the number by which borrowers are ordered, in thousandths of the lendable GPUs.
+// score is the number by which borrowers are ordered: GPUs by weight and lendable GPU.
 func (f format) score(x quota.Turn) string {
 	if x.ScoreDen <= 0 {
 		return f.T("last in line")
 	}
-	return big.NewRat(x.ScoreNum, x.ScoreDen).FloatString(2)
+	return big.NewRat(x.ScoreNum, x.ScoreDen*1000).FloatString(2)
 }
 
 // victims lists whom owners' claims would stop, in order, and who is safe for how long.

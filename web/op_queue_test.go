@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http/httptest"
 	"strings"
@@ -47,7 +48,7 @@ func TestTheQueuePageShowsThePlanClassByClass(t *testing.T) {
 		"usable":             {cell("classes", 0, 1), "8"},
 		"own":                {cell("classes", 0, 2), "6"},
 		"borrowed":           {cell("classes", 0, 3), "1"},
-		"free but reserved":  {cell("classes", 0, 8), "1"},
+		"free but reserved":  {cell("classes", 0, 7), "1"},
 		"place":              {cell("queue", 0, 0), "1"},
 		"member":             {cell("queue", 0, 2), "TU Rheinau"},
 		"part of the quota":  {cell("owners-order", 0, 4), "116 %"},
@@ -115,7 +116,7 @@ func TestWhatIfIsAnsweredAndStoresNothing(t *testing.T) {
 		"ask=grant&org=rheinau&class=a100-80g&gpus=2":       {"What if TU Rheinau has 2 more guaranteed A100 80 GB", "1 own, 1 borrowed", "2 own", "+0.25"},
 		"ask=add&class=a100-80g&nodes=1&gpus=8":             {"Start that would wait1", "late", "Starts now: 4 on new-1"},
 		"ask=rules&no_lending=on&fair=on":                   {"lending off, fair reclaim on"},
-		"ask=grant&org=kestrelis&class=a100-80g&gpus=10000": {"Kestrelis"},
+		"ask=grant&org=kestrelis&class=a100-80g&gpus=10000": {"Kestrelis", "It would change nothing now."},
 	} {
 		w.get("/op/queue/whatif?" + query).want(200).says(append(says, "Nothing was changed")...)
 	}
@@ -186,4 +187,41 @@ func TestTheQueueAsksTheSameForOneJobAndForMany(t *testing.T) {
 		}
 	}
 	t.Log(before)
+}
+
+func TestTheAPITellsTheOperatorTheQueueAndAnswersWhatIf(t *testing.T) {
+	t.Parallel()
+	b := openAPIBench(t)
+	token := b.token(b.pool.Operator, domain.ScopeRead)
+	b.get("/api/v1/queue", token).want(200)
+	b.submits("inside", 5, pool.Burst)
+	b.decides()
+	b.submits("late", 4, pool.Burst)
+	b.decides()
+	var q struct {
+		Total   int `json:"waiting_total"`
+		Classes []struct {
+			Usable, Own int
+			Owners      []struct{ Org string } `json:"inside_quota"`
+		}
+		Waiting []struct {
+			Position int
+			Reasons  []struct{ Message string }
+		}
+	}
+	b.must(json.Unmarshal([]byte(b.get("/api/v1/queue?class=a100-80g&member=rheinau", token).want(200).body), &q))
+	if q.Total != 1 || len(q.Waiting) != 1 || len(q.Waiting[0].Reasons) == 0 || len(q.Classes) != 1 || q.Classes[0].Usable != 8 || q.Classes[0].Own != 5 || q.Classes[0].Owners[0].Org != "rheinau" {
+		t.Errorf("queue: %+v", q)
+	}
+	var w struct {
+		Jobs []struct {
+			After struct{ State string }
+		}
+	}
+	b.must(json.Unmarshal([]byte(b.get("/api/v1/queue/whatif?ask=add&class=a100-80g&nodes=1&gpus=8", token).want(200).body), &w))
+	if len(w.Jobs) != 1 || w.Jobs[0].After.State != "starts" {
+		t.Errorf("what if: %+v", w)
+	}
+	b.get("/api/v1/queue/whatif?ask=drain&node=gpu-01&move=yes", token).want(200)
+	b.get("/api/v1/queue/whatif?ask=grant&org=rheinau&class=a100-80g&gpus=x", token).refused(422, "invalid")
 }

@@ -38,7 +38,11 @@ func (s *Server) opWhatIf(v *visit) error {
 	a := answered{explained{v, w.Names, w.Asked}, w}
 	page.Heading = a.question(in)
 	page.Lead = v.T("Asked on %s. Nothing was changed: this is what the next decision would do differently.", v.at(w.Now))
-	return v.page(page, views.Arrange(ui.Stats("counts", "", a.counts()), a.drained(in), a.jobs().Show(), a.covers().Show(), a.costs(), a.starts().Show(), v.askPanel(w.Names, in, refusal{})))
+	if len(w.Jobs)+len(w.Starts) == 0 {
+		page.Notices = append(page.Notices, ui.Notice{Tone: ui.Neutral, Text: v.T("It would change nothing now.")})
+		return v.page(page, views.Arrange(a.drained(in), v.askPanel(w.Names, in, refusal{})))
+	}
+	return v.page(page, views.Arrange(ui.Stats("counts", "", a.counts()), a.drained(in), a.jobs().Show(), a.covers(), a.costs(), a.starts(), v.askPanel(w.Names, in, refusal{})))
 }
 
 // askPanel has the questions, with the one that was asked filled in.
@@ -215,9 +219,12 @@ func (a answered) fate(f quota.Fate) []string {
 }
 
 // covers lists running jobs that are charged as something else.
-func (a answered) covers() ui.Table {
+func (a answered) covers() templ.Component {
+	if len(a.w.Covers) == 0 {
+		return nil
+	}
 	v := a.v
-	t := ui.Table{ID: "covers", Caption: v.T("Charged as something else"), Columns: v.columns("Job", "Member", "Now", "As it would be"), Empty: ui.Empty{Title: v.T("Nothing is charged differently")}}
+	t := ui.Table{ID: "covers", Caption: v.T("Charged as something else"), Columns: v.columns("Job", "Member", "Now", "As it would be")}
 	for i, j := range a.w.Covers {
 		if i == domain.WhatIfRows {
 			t.Note = v.T("The first %d of %d.", i, len(a.w.Covers))
@@ -225,7 +232,7 @@ func (a answered) covers() ui.Table {
 		}
 		t.Rows = append(t.Rows, row(a.cell(j.Job, j.Org), text(a.org(j.Org)), text(v.split(j.Before.Split)), text(v.split(j.After.Split))))
 	}
-	return t
+	return t.Show()
 }
 
 // costs says what the changed covers come to.
@@ -251,9 +258,12 @@ func (f format) change(m money.Amount) string {
 }
 
 // starts lists waiting jobs that are expected to start at another time.
-func (a answered) starts() ui.Table {
+func (a answered) starts() templ.Component {
+	if len(a.w.Starts) == 0 {
+		return nil
+	}
 	v := a.v
-	t := ui.Table{ID: "starts", Caption: v.T("Waits longer or shorter"), Columns: v.columns("Job", "Member", "Expected start now", "As it would be", "Difference"), Empty: ui.Empty{Title: v.T("Nobody is expected to start sooner or later")},
+	t := ui.Table{ID: "starts", Caption: v.T("Waits longer or shorter"), Columns: v.columns("Job", "Member", "Expected start now", "As it would be", "Difference"),
 		Note: v.T("If all that runs lasts to its declared end and nothing new is submitted.")}
 	clock := func(t pool.Instant) ui.Cell {
 		if t == pool.Never {
@@ -276,5 +286,5 @@ func (a answered) starts() ui.Table {
 		}
 		t.Rows = append(t.Rows, row(a.cell(x.Job, x.Org), text(a.org(x.Org)), clock(x.Before), clock(x.After), text(by)))
 	}
-	return t
+	return t.Show()
 }

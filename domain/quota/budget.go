@@ -15,7 +15,6 @@ type budgets struct {
 	at      map[BudgetID]int
 	list    []Budget
 	classes int
-	count   []int  // commitments, each of which was rounded up
 	open    []line // of budget b and class c: b*classes+c, use that hours may pay for
 	fixed   []int64
 }
@@ -45,7 +44,6 @@ func (e *engine) indexBudgets() {
 		}
 		b.open = append(b.open, lines...)
 		b.fixed = append(b.fixed, 0)
-		b.count = append(b.count, 0)
 	}
 }
 
@@ -84,7 +82,6 @@ func (b *budgets) commit(e *engine, r *run, sign int) {
 		if !ok || c.Class != "" && c.Class != e.classes[r.class].ID {
 			continue
 		}
-		b.count[i] += sign
 		use := int64(r.units) * span(b.list[i], e.now, r.end)
 		if !c.Included {
 			b.fixed[i] = add(b.fixed[i], int64(sign)*cost(use, int64(c.Price)))
@@ -126,10 +123,10 @@ func (e *engine) exceeded(j *job, c int32) []pool.Reason {
 		r := run{class: c, units: j.units, end: e.endOf(j), charges: []Charge{ch}}
 		l := &b.open[i*b.classes+int(c)]
 		was, before := *l, b.exposure(i)
-		fixed, count := b.fixed[i], b.count[i]
+		fixed := b.fixed[i]
 		b.commit(e, &r, 1)
 		after := b.exposure(i)
-		*l, b.fixed[i], b.count[i] = was, fixed, count
+		*l, b.fixed[i] = was, fixed
 		if x := b.list[i]; after > int64(x.Limit) && after > before {
 			out = append(out, pool.Reason{Code: x.Kind, Class: e.classes[c].ID, Need: after - before,
 				Have: max(0, int64(x.Limit)-before), Limit: int64(x.Limit), Ref: x.Ref})

@@ -50,30 +50,15 @@ func (k *claim) suits(n *node) bool {
 	return n.open && k.e.suits(k.j, n) && k.e.backfills(k.j, k.c, n)
 }
 
-func (k *claim) fitting() int {
-	r := &k.e.racks[k.c]
-	fits := 0
-	for i := r.lo; i < r.hi && fits < k.j.n; i++ {
-		if n := &k.e.nodes[i]; n.later() >= k.j.g && k.suits(n) {
-			fits++
-		}
-	}
-	if fits < k.j.n {
-		return fits
-	}
-	return k.count()
-}
+// fitting counts the nodes that have room when the victims are gone.
+func (k *claim) fitting() int { return k.e.fitting(k.c, k.j.g, k.filter()) }
 
-// count is fitting without the early end.
-func (k *claim) count() int {
-	r := &k.e.racks[k.c]
-	fits := 0
-	for i := r.lo; i < r.hi; i++ {
-		if n := &k.e.nodes[i]; n.later() >= k.j.g && k.suits(n) {
-			fits++
-		}
+// filter is suits, nil where every open node counts.
+func (k *claim) filter() func(*node) bool {
+	if k.e.anywhere(k.j, k.c) {
+		return nil
 	}
-	return fits
+	return k.suits
 }
 
 // fits says whether the job could start if the victims were gone.
@@ -82,7 +67,7 @@ func (k *claim) fits() bool {
 		return false
 	}
 	if k.slow {
-		return k.count() >= k.j.n
+		return k.fitting() >= k.j.n
 	}
 	return k.short <= 0
 }
@@ -298,7 +283,7 @@ func (e *engine) reclaim(j *job, c int32) bool {
 func (k *claim) settle() bool {
 	k.minimise()
 	e, j := k.e, k.j
-	nodes := e.bestLater(k.c, j.n, j.g, k.suits)
+	nodes := e.bestLater(k.c, j.n, j.g, k.filter())
 	if nodes == nil {
 		k.undo()
 		return false
@@ -347,7 +332,7 @@ func (e *engine) byPriority(j *job, c int32) bool {
 			k.turn(k.taken[i], true)
 		}
 	}
-	nodes := e.bestLater(c, j.n, j.g, k.suits)
+	nodes := e.bestLater(c, j.n, j.g, k.filter())
 	if nodes == nil {
 		k.undo()
 		return false

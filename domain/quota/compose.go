@@ -18,33 +18,49 @@ type decision struct {
 	followed int   // steps after the first that changed something
 	tries    []int // reservations tried in each class, in all steps
 	cleared  int   // reservations that ended
+	started  []int32
+	promises []Promise // that were stored before it
 }
 
-// resolve decides step by step, each on the snapshot that the steps before
-// leave, until a step changes nothing (I7): an admission may turn other work
-// of its organisation into a loan, and a victim may free more than its
-// beneficiary takes.
+// resolve decides a snapshot from nothing.
 func resolve(s *Snapshot, now pool.Instant) decision {
 	e := build(s, now)
-	e.decide()
-	d := decision{plan: e.plan, tries: e.tries, cleared: e.cleared}
-	for steps := 1; steps < maxSteps && e.follows(); steps++ {
-		next := after(e.in, e.plan, now, e.jobs)
-		e = build(&next, now)
+	d := e.resolve()
+	if !s.Brief {
+		d.plan.Wait = e.explain()
+	}
+	return d
+}
+
+// resolve decides step by step, each on what the steps before leave, until a
+// step changes nothing (I7): an admission may turn other work of its
+// organisation into a loan, and a victim may free more than its beneficiary
+// takes. It takes up its plan: afterwards what it admitted runs, its promises
+// are open and its covers are written.
+func (e *engine) resolve() decision {
+	d := decision{promises: e.in.Promises, tries: make([]int, len(e.classes))}
+	for step := 1; ; step++ {
 		e.decide()
 		d.cleared += e.cleared
 		for c := range e.tries {
 			d.tries[c] += e.tries[c]
 		}
-		if e.plan.Changes() {
+		changed, more := e.plan.Changes(), e.follows()
+		if changed && step > 1 {
 			d.followed++
-			d.plan.merge(s, e.plan)
 		}
+		d.plan.Reserved = e.plan.Reserved
+		d.merge(e)
+		if !changed {
+			break
+		}
+		e.takeUp()
+		if !more || step == maxSteps {
+			break
+		}
+		e.nextStep()
 	}
-	if !s.Brief {
-		e.explain()
-	}
-	d.plan.Wait, d.plan.Reserved = e.plan.Wait, e.plan.Reserved
+	e.conclude(&d)
 	return d
 }
 
@@ -65,6 +81,80 @@ func (e *engine) follows() bool {
 	return false
 }
 
+// takeUp makes the plan of a step true in the working state.
+func (e *engine) takeUp() {
+	for _, i := range e.started {
+		r := &e.runs[i]
+		if k, ok := e.jobAt(r.id.Job); ok {
+			e.forget(k)
+		}
+		r.running, r.id.N = true, freshTry
+		e.name(i)
+	}
+	e.started = e.started[:0]
+	e.takePromises()
+}
+
+// takePromises drops the promises that are over and opens those that the step
+// has made.
+func (e *engine) takePromises() {
+	for i := range e.promises {
+		if o := &e.promises[i]; o.over {
+			e.clearNotice(o.victims)
+			if !o.kept {
+				e.leave(o.run)
+			}
+		}
+	}
+	e.promises = slices.DeleteFunc(e.promises, func(o openPromise) bool { return o.over })
+	for i := range e.made {
+		m := &e.made[i]
+		p := e.plan.Reclaim[m.at]
+		o := openPromise{stored: &p, job: m.job, class: e.runs[m.run].class, run: m.run, nodes: e.runs[m.run].nodes,
+			victims: slices.Concat(m.taken, m.rides)}
+		e.byID(o.victims)
+		e.promises = append(e.promises, o)
+	}
+	if len(e.made) > 0 {
+		sortBy(e.promises, func(x, y openPromise) bool { return x.stored.Job < y.stored.Job })
+	}
+	for i := range e.promises {
+		o := &e.promises[i]
+		for _, v := range o.victims {
+			e.runs[v].stopAt = max(e.runs[v].stopAt, o.stored.StopAt)
+		}
+	}
+	for _, v := range e.sentOff { // who told them to stop is no promise any more
+		if r := &e.runs[v]; r.gone && r.promised == 0 {
+			e.restore(v)
+		}
+	}
+	e.made, e.kept, e.sentOff = e.made[:0], e.kept[:0], e.sentOff[:0]
+}
+
+func (e *engine) clearNotice(victims []int32) {
+	for _, v := range victims {
+		e.runs[v].stopAt = 0
+	}
+}
+
+// nextStep begins another step: reservations and what got surplus are found
+// anew.
+func (e *engine) nextStep() {
+	e.plan = Plan{Version: e.in.Version}
+	clear(e.surplus)
+	clear(e.tries)
+	e.cleared = 0
+	for c := range e.reserved {
+		if e.reserved[c].set {
+			e.clearReservation(int32(c))
+		}
+		e.orderSpots(int32(c))
+	}
+	e.checkPromises()
+	e.touched = e.touched[:0]
+}
+
 // freshTry numbers the attempts that a decision starts, above all stored ones.
 const freshTry = math.MaxInt32
 
@@ -80,10 +170,9 @@ func (j *Job) begin(a Admission, classes []Class, now pool.Instant) Attempt {
 	return x
 }
 
-// after is the snapshot that a plan leaves, its pending jobs in the order of
-// jobs, so that they needn't be sorted again. The slices of the one before
-// stay as they are.
-func after(s *Snapshot, p Plan, now pool.Instant, jobs []job) Snapshot {
+// after is the snapshot that a plan leaves. The slices of the one before stay
+// as they are.
+func after(s *Snapshot, p Plan, now pool.Instant) Snapshot {
 	next := *s
 	over := make(map[pool.JobID]bool, len(p.Admit)+len(p.Withdrawn))
 	for _, w := range p.Withdrawn {
@@ -94,111 +183,93 @@ func after(s *Snapshot, p Plan, now pool.Instant, jobs []job) Snapshot {
 		over[p.Admit[i].Job] = true
 		admitted[p.Admit[i].Job] = &p.Admit[i]
 	}
-	next.Running = make([]Attempt, len(s.Running), len(s.Running)+len(p.Admit))
-	copy(next.Running, s.Running)
-	if len(p.Covers) > 0 {
-		split := make(map[pool.AttemptID]pool.Split, len(p.Covers))
-		for _, c := range p.Covers {
-			split[c.Attempt] = c.Split
-		}
-		for i := range next.Running {
-			if x, ok := split[next.Running[i].ID]; ok {
-				next.Running[i].Split = x
-			}
-		}
+	split := make(map[pool.AttemptID]pool.Split, len(p.Covers))
+	for _, c := range p.Covers {
+		split[c.Attempt] = c.Split
 	}
-	enforced(next.Running, p)
-	next.Pending = make([]Job, 0, len(s.Pending))
-	for i := range jobs {
-		j := &s.Pending[jobs[i].source]
-		a := admitted[j.ID]
-		if a == nil {
+	next.Running, next.Pending, next.Promises = nil, nil, nil
+	for _, a := range s.Running {
+		if x, ok := split[a.ID]; ok {
+			a.Split = x
+		}
+		next.Running = append(next.Running, a)
+	}
+	for i := range s.Pending {
+		j := &s.Pending[i]
+		if a := admitted[j.ID]; a != nil {
+			next.Running = append(next.Running, j.begin(*a, s.Classes, now))
+		} else {
 			next.Pending = append(next.Pending, *j)
-			continue
 		}
-		next.Running = append(next.Running, j.begin(*a, s.Classes, now))
 	}
-	next.Promises = make([]Promise, 0, len(s.Promises)+len(p.Reclaim))
-	for i := range s.Promises {
-		if !over[s.Promises[i].Job] {
-			next.Promises = append(next.Promises, s.Promises[i])
+	for _, x := range s.Promises {
+		if !over[x.Job] {
+			next.Promises = append(next.Promises, x)
 		}
 	}
 	next.Promises = append(next.Promises, p.Reclaim...)
 	return next
 }
 
-// merge adds the plan of the next step, so that the caller sees one decision:
-// a promise that is over again, and a cover that is back where it was, were
-// never there. s is the snapshot of the first step.
-func (p *Plan) merge(s *Snapshot, next Plan) {
-	for _, w := range next.Withdrawn {
-		if !p.forget(w.Job) {
-			p.Withdrawn = append(p.Withdrawn, w)
-			continue
+// merge adds the plan of a step, so that the caller sees one decision: a
+// promise that is over again was never there.
+func (d *decision) merge(e *engine) {
+	p, next := &d.plan, &e.plan
+	p.Version = next.Version
+	d.started = append(d.started, e.started...)
+	if len(p.Reclaim) > 0 && len(next.Withdrawn)+len(next.Admit) > 0 {
+		over := make(map[pool.JobID]bool, len(next.Withdrawn)+len(next.Admit))
+		for _, a := range next.Admit {
+			over[a.Job] = true
 		}
-		for _, v := range w.Keep {
-			p.spare(s, v)
+		made := make(map[pool.JobID]bool, len(p.Reclaim))
+		for _, r := range p.Reclaim {
+			made[r.Job] = true
 		}
+		for i := range next.Withdrawn {
+			w := &next.Withdrawn[i]
+			over[w.Job] = true
+			if made[w.Job] {
+				for _, v := range w.Keep {
+					d.spare(v)
+				}
+				continue
+			}
+			p.Withdrawn = append(p.Withdrawn, *w)
+		}
+		p.Reclaim = slices.DeleteFunc(p.Reclaim, func(r Promise) bool { return over[r.Job] })
+	} else {
+		p.Withdrawn = append(p.Withdrawn, next.Withdrawn...)
 	}
-	for _, a := range next.Admit {
-		p.forget(a.Job)
-		p.Admit = append(p.Admit, a)
-	}
+	p.Admit = append(p.Admit, next.Admit...)
 	p.Reclaim = append(p.Reclaim, next.Reclaim...)
-	p.Stop = append(p.Stop, next.Stop...)
-	p.Resume = append(p.Resume, next.Resume...)
-	p.ToSpot = append(p.ToSpot, next.ToSpot...)
-	p.recover(s, next.Covers)
-}
-
-// forget takes back a promise of the plan; false when it has none for the job.
-func (p *Plan) forget(j pool.JobID) bool {
-	n := len(p.Reclaim)
-	p.Reclaim = slices.DeleteFunc(p.Reclaim, func(r Promise) bool { return r.Job == j })
-	return len(p.Reclaim) < n
 }
 
 // spare lets a victim run on that a promise of the snapshot, withdrawn by the
 // plan, had put under notice.
-func (p *Plan) spare(s *Snapshot, v pool.AttemptID) {
-	for i := range p.Withdrawn {
-		w := &p.Withdrawn[i]
-		had := slices.ContainsFunc(s.Promises, func(x Promise) bool { return x.Job == w.Job && !x.Sent && slices.Contains(x.Victims, v) })
+func (d *decision) spare(v pool.AttemptID) {
+	for i := range d.plan.Withdrawn {
+		w := &d.plan.Withdrawn[i]
+		had := slices.ContainsFunc(d.promises, func(x Promise) bool { return x.Job == w.Job && !x.Sent && slices.Contains(x.Victims, v) })
 		if had && !slices.Contains(w.Keep, v) {
 			w.Keep = append(w.Keep, v)
 		}
 	}
 }
 
-// recover lays the covers of a later step over those of the plan.
-func (p *Plan) recover(s *Snapshot, covers []CoverChange) {
-	if len(covers) == 0 {
-		return
+// conclude writes the covers that all steps together have moved.
+func (e *engine) conclude(d *decision) {
+	for k, i := range d.started {
+		d.plan.Admit[k].Split = e.runs[i].split
 	}
-	later := make(map[pool.AttemptID]pool.Split, len(covers))
-	for _, c := range covers {
-		later[c.Attempt] = c.Split
-	}
-	for i := range p.Admit {
-		id := pool.AttemptID{Job: p.Admit[i].Job, N: freshTry}
-		if x, ok := later[id]; ok {
-			p.Admit[i].Split = x
-			delete(later, id)
+	for i, was := range e.was {
+		if r := &e.runs[i]; r.split != was {
+			d.plan.Covers = append(d.plan.Covers, CoverChange{r.id, r.split})
 		}
 	}
-	for _, c := range p.Covers {
-		if _, ok := later[c.Attempt]; !ok {
-			later[c.Attempt] = c.Split
-		}
-	}
-	p.Covers = p.Covers[:0]
-	for i := range s.Running {
-		a := &s.Running[i]
-		if x, ok := later[a.ID]; ok && x != a.Split {
-			p.Covers = append(p.Covers, CoverChange{a.ID, x})
-			delete(later, a.ID)
-		}
-	}
-	sortBy(p.Covers, func(x, y CoverChange) bool { return attemptBefore(x.Attempt, y.Attempt) })
+	sortBy(d.plan.Covers, func(x, y CoverChange) bool { return attemptBefore(x.Attempt, y.Attempt) })
+	clear(e.was)
+	slices.Sort(e.faults)
+	e.faults = slices.Compact(e.faults)
+	d.plan.Problems = slices.Clone(e.faults)
 }

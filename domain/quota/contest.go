@@ -3,31 +3,58 @@ package quota
 import "gpupool/domain/pool"
 
 // contest asks the heads of the organisations' queues one after the other, in
-// an order that follows what the contest itself changes.
+// an order that follows what the contest itself changes. Its slices are kept
+// from one contest to the next.
 type contest struct {
 	e       *engine
 	takes   func(*job) bool
 	key     func(o int32, j *job) share // the smallest is asked first
 	byPrio  bool                        // equal keys: priority before age
-	lanes   [][]int32                   // of each lane: a heap of its buckets
-	entries heap[int32]                 // organisations
-	at      []int32                     // where an organisation lies in entries, -1 = not
-	head    []int32                     // its bucket to ask, -1 = none
-	keys    []share
+	buckets [][]int32                   // of each lane: a heap of its buckets
+	bufs    []int32
+	fronts  []front     // of each lane
+	lanes   [][]int32   // of each organisation: a heap of its lanes
+	at      []int32     // where a lane lies in the heap of its organisation, -1 = not
+	orgs    heap[int32] // organisations
+	place   []int32     // where an organisation lies in orgs, -1 = not
+	keys    []entry
 }
 
+// entry is what an organisation is compared by.
+type entry struct {
+	share
+	priority  int
+	submitted pool.Instant
+}
+
+// front is the head of a lane with what it is compared by.
+type front struct {
+	job        *job
+	used       share // of its project, in the lane's class
+	guaranteed bool
+}
+
+// touch is a project whose use of a class changed.
+type touch struct{ class, account int32 }
+
 // run offers every head to try until each is admitted or was refused once.
-func (e *engine) contest(takes func(*job) bool, key func(int32, *job) share, byPrio bool, try func(*job) bool) {
-	c := &contest{e: e, takes: takes, key: key, byPrio: byPrio}
+// over, which may be nil, ends it as soon as nobody else could be taken.
+func (e *engine) contest(takes func(*job) bool, key func(int32, *job) share, byPrio bool, over func() bool, try func(*job) bool) {
+	c := &e.ring
+	c.e, c.takes, c.key, c.byPrio = e, takes, key, byPrio
+	if over != nil && over() {
+		e.touched = e.touched[:0]
+		return
+	}
 	c.start()
-	for len(c.entries.items) > 0 {
-		o := c.entries.items[0]
-		b := c.head[o]
-		l := e.buckets[b].lane
-		j := e.headOf(b)
-		if j != nil && try(j) {
+	for len(c.orgs.items) > 0 {
+		o := c.orgs.items[0]
+		l := c.lanes[o][0]
+		j := c.fronts[l].job
+		e.work.asked++
+		if try(j) {
 			j.done = true
-			if next := e.headOf(b); next != nil {
+			if e.headOf(c.buckets[l][0]) != nil {
 				c.lane(l).fix(0)
 			} else {
 				c.drop(l)
@@ -35,99 +62,132 @@ func (e *engine) contest(takes func(*job) bool, key func(int32, *job) share, byP
 		} else {
 			c.drop(l)
 		}
+		if over != nil && over() {
+			break
+		}
+		c.renew(l, o)
+		for i, t := range e.touched {
+			if x := e.laneOf(t.class, t.account); x >= 0 && x != l && c.at[x] >= 0 && (i == 0 || t != e.touched[i-1]) {
+				c.fronts[x].used = e.used(t.class, t.account)
+				c.own(e.lanes[x].org).fix(int(c.at[x]))
+			}
+		}
 		c.refresh(o)
+		last := o
 		for _, t := range e.touched {
-			if t != o {
-				c.refresh(t)
+			if to := e.projects[t.account].org; to != last && to != o {
+				c.refresh(to)
+				last = to
 			}
 		}
 		e.touched = e.touched[:0]
 	}
+	e.touched = e.touched[:0]
 }
 
 func (c *contest) start() {
 	e := c.e
-	c.lanes = make([][]int32, len(e.lanes))
-	for l := range e.lanes {
-		for _, b := range e.lanes[l].buckets {
-			if j := e.headOf(b); j != nil && c.takes(j) {
-				c.lanes[l] = append(c.lanes[l], b)
+	c.buckets = grown(c.buckets, len(e.lanes))
+	c.fronts = grown(c.fronts, len(e.lanes))
+	c.at = grown(c.at, len(e.lanes))
+	c.lanes = grown(c.lanes, len(e.orgs))
+	c.place, c.keys = grown(c.place, len(e.orgs)), grown(c.keys, len(e.orgs))
+	c.orgs = heap[int32]{items: c.orgs.items[:0], less: c.before, moved: func(o int32, at int) { c.place[o] = int32(at) }}
+	for o := range e.orgs {
+		c.place[o] = -1
+		c.lanes[o] = c.lanes[o][:0]
+		for _, l := range e.orgs[o].lanes {
+			c.at[l] = -1
+			c.buckets[l] = c.buckets[l][:0]
+			for _, b := range e.lanes[l].buckets {
+				if j := e.headOf(b); j != nil && c.takes(j) {
+					c.buckets[l] = append(c.buckets[l], b)
+				}
+			}
+			if len(c.buckets[l]) > 0 {
+				c.lane(l).init()
+				c.read(l)
+				c.fronts[l].used = e.used(e.lanes[l].class, e.lanes[l].account)
+				c.at[l] = int32(len(c.lanes[o]))
+				c.lanes[o] = append(c.lanes[o], l)
 			}
 		}
-		c.lane(int32(l)).init()
-	}
-	n := len(e.orgs)
-	c.at, c.head, c.keys = make([]int32, n), make([]int32, n), make([]share, n)
-	c.entries = heap[int32]{less: c.before, moved: func(o int32, at int) { c.at[o] = int32(at) }}
-	for o := range e.orgs {
-		c.at[o] = -1
-		if c.aim(int32(o)) {
-			c.entries.items = append(c.entries.items, int32(o))
+		if len(c.lanes[o]) > 0 {
+			c.own(int32(o)).init()
+			c.aim(int32(o))
+			c.place[o] = int32(len(c.orgs.items))
+			c.orgs.items = append(c.orgs.items, int32(o))
 		}
 	}
-	c.entries.init()
+	c.orgs.init()
 	e.touched = e.touched[:0]
+}
+
+// grown is a slice of that length that keeps what it has.
+func grown[T any](s []T, n int) []T {
+	if n <= cap(s) {
+		return s[:n]
+	}
+	return append(s[:cap(s)], make([]T, n-cap(s))...)
 }
 
 // lane is the heap of a lane's buckets, by the order of their heads.
 func (c *contest) lane(l int32) *heap[int32] {
-	return &heap[int32]{items: c.lanes[l], less: func(x, y int32) bool {
-		a, b := c.e.headOf(x), c.e.headOf(y)
-		if o := c.e.queueOrder(a, b); o != 0 {
-			return o < 0
-		}
-		return a.source != b.source && c.e.id(a) < c.e.id(b)
-	}}
+	return &heap[int32]{items: c.buckets[l], less: func(x, y int32) bool { return c.e.jobBefore(c.e.headOf(x), c.e.headOf(y)) }}
+}
+
+// own is the heap of an organisation's lanes.
+func (c *contest) own(o int32) *heap[int32] {
+	return &heap[int32]{items: c.lanes[o], less: c.ahead, moved: func(l int32, at int) { c.at[l] = int32(at) }}
+}
+
+// read takes the head of a lane from its buckets.
+func (c *contest) read(l int32) {
+	j := c.e.headOf(c.buckets[l][0])
+	c.fronts[l].job, c.fronts[l].guaranteed = j, j.tier == pool.Guaranteed
 }
 
 // drop takes the first bucket out of a lane.
 func (c *contest) drop(l int32) {
-	h := c.lanes[l]
+	h := c.buckets[l]
 	last := len(h) - 1
 	h[0] = h[last]
-	c.lanes[l] = h[:last]
+	c.buckets[l] = h[:last]
 	if last > 0 {
 		c.lane(l).down(0)
 	}
 }
 
-// aim finds the head of an organisation: guaranteed work first, then the
+// renew brings the first lane of an organisation to its place after its head
+// changed.
+func (c *contest) renew(l, o int32) {
+	h := c.own(o)
+	if len(c.buckets[l]) > 0 {
+		c.read(l)
+		c.fronts[l].used = c.e.used(c.e.lanes[l].class, c.e.lanes[l].account)
+		h.fix(int(c.at[l]))
+		return
+	}
+	h.pop()
+	c.lanes[o], c.at[l] = h.items, -1
+}
+
+// ahead is the order inside an organisation: guaranteed work first, then the
 // project that uses the least of its quota, then priority, then age. Where
 // priority may stop work of a sibling, it comes before the projects' shares, so
 // that the order that admits is the order that stops.
-func (c *contest) aim(o int32) bool {
-	e := c.e
-	best, bestAt := int32(-1), share{}
-	for _, l := range e.orgs[o].lanes {
-		if len(c.lanes[l]) == 0 {
-			continue
-		}
-		b, at := c.lanes[l][0], e.used(e.lanes[l].class, e.lanes[l].account)
-		if best < 0 || c.ahead(e.headOf(b), at, e.headOf(best), bestAt) {
-			best, bestAt = b, at
-		}
+func (c *contest) ahead(x, y int32) bool {
+	a, b := &c.fronts[x], &c.fronts[y]
+	if a.guaranteed != b.guaranteed {
+		return a.guaranteed
 	}
-	c.head[o] = best
-	if best >= 0 {
-		c.keys[o] = c.key(o, e.headOf(best))
+	if c.e.policy.OwnPriority && a.job.priority != b.job.priority {
+		return a.job.priority > b.job.priority
 	}
-	return best >= 0
-}
-
-func (c *contest) ahead(x *job, xs share, y *job, ys share) bool {
-	if gx, gy := x.tier == pool.Guaranteed, y.tier == pool.Guaranteed; gx != gy {
-		return gx
-	}
-	if c.e.policy.OwnPriority && x.priority != y.priority {
-		return x.priority > y.priority
-	}
-	if s := xs.compare(ys); s != 0 {
+	if s := a.used.compare(b.used); s != 0 {
 		return s < 0
 	}
-	if o := c.e.queueOrder(x, y); o != 0 {
-		return o < 0
-	}
-	return c.e.id(x) < c.e.id(y)
+	return c.e.jobBefore(a.job, b.job)
 }
 
 // used is the part of its quota that an account uses; use without quota is
@@ -140,32 +200,43 @@ func (e *engine) used(c, a int32) share {
 	return share{int64(x.use), int64(x.subtree)}
 }
 
+// aim reads the key of an organisation from its first lane.
+func (c *contest) aim(o int32) {
+	j := c.fronts[c.lanes[o][0]].job
+	c.keys[o] = entry{c.key(o, j), 0, j.submitted}
+	if c.byPrio {
+		c.keys[o].priority = j.priority
+	}
+}
+
 // refresh brings an organisation to its place after a change.
 func (c *contest) refresh(o int32) {
-	at := c.at[o]
+	at := c.place[o]
 	if at < 0 {
 		return
 	}
-	if c.aim(o) {
-		c.entries.fix(int(at))
+	if len(c.lanes[o]) > 0 {
+		c.aim(o)
+		c.orgs.fix(int(at))
 		return
 	}
-	last := int32(len(c.entries.items) - 1)
-	moved := c.entries.items[last]
-	c.entries.set(int(at), moved)
-	c.entries.items = c.entries.items[:last]
+	last := int32(len(c.orgs.items) - 1)
+	moved := c.orgs.items[last]
+	c.orgs.set(int(at), moved)
+	c.orgs.items = c.orgs.items[:last]
 	if at != last {
-		c.entries.fix(int(at))
+		c.orgs.fix(int(at))
 	}
-	c.at[o] = -1
+	c.place[o] = -1
 }
 
 func (c *contest) before(x, y int32) bool {
-	if k := c.keys[x].compare(c.keys[y]); k != 0 {
+	c.e.work.compared++
+	a, b := &c.keys[x], &c.keys[y]
+	if k := a.compare(b.share); k != 0 {
 		return k < 0
 	}
-	a, b := c.e.headOf(c.head[x]), c.e.headOf(c.head[y])
-	if c.byPrio && a.priority != b.priority {
+	if a.priority != b.priority {
 		return a.priority > b.priority
 	}
 	if a.submitted != b.submitted {

@@ -17,24 +17,44 @@ func Decide(s Snapshot, now pool.Instant) Plan {
 // Stopping a victim may free more than its beneficiary takes, so it asks again
 // until nothing more is stopped, withdrawn or no longer reserved.
 func (e *engine) decide() {
-	e.enforce()
 	for before := -1; before != e.moves(); {
 		before = e.moves()
-		e.contest(entitledWork, e.byQuotaUsed, false, e.takeQuota)
+		e.contest(entitledWork, e.byQuotaUsed, false, nil, e.takeQuota)
 		e.reconsider(true)
 		if e.policy.OwnPriority {
-			e.contest(burst, e.byQuotaUsed, false, func(j *job) bool { return e.inSome(j, e.byPriority) })
+			e.contest(burst, e.byQuotaUsed, false, nil, func(j *job) bool { return e.inSome(j, e.byPriority) })
 		}
-		e.contest(burst, e.byScore, true, e.takeSurplus)
+		e.contest(burst, e.byScore, true, e.noSurplus, e.takeSurplus)
 		e.reconsider(false)
 		if e.policy.FairReclaim {
-			e.contest(burst, e.byScore, true, func(j *job) bool { return e.inSome(j, e.byFairness) })
+			e.contest(burst, e.byScore, true, nil, func(j *job) bool { return e.inSome(j, e.byFairness) })
 		}
-		e.contest(spot, e.byScore, false, e.takeIdle)
+		e.contest(spot, e.byScore, false, e.noneFree, e.takeIdle)
 		e.giveBack()
 	}
 	e.nameVictims()
 	e.finish()
+}
+
+// noneFree ends a contest for what is idle: nothing is.
+func (e *engine) noneFree() bool {
+	for c := range e.racks {
+		if e.racks[c].at.free > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// noSurplus ends the contest for the surplus: nothing is free, no spot work
+// can give way, and nobody may reserve.
+func (e *engine) noSurplus() bool {
+	for c := range e.racks {
+		if e.racks[c].at.free > 0 || e.spotUse[c] > 0 || e.policy.ReserveAfter > 0 && e.mayReserve(int32(c)) {
+			return false
+		}
+	}
+	return true
 }
 
 // moves counts what may let a job start that was refused before. Beside a
@@ -97,7 +117,7 @@ func (e *engine) takeQuota(j *job) bool {
 		}
 	}
 	for _, c := range j.classes {
-		if j.units <= e.org(c, j.org).subtree && e.window(j, c) == 0 && e.affordable(j, c) && e.reserve(j, c, true) {
+		if e.mayReserve(c) && j.units <= e.org(c, j.org).subtree && e.window(j, c) == 0 && e.affordable(j, c) && e.reserve(j, c, true) {
 			break
 		}
 	}
@@ -119,7 +139,7 @@ func (e *engine) takeSurplus(j *job) bool {
 	}
 	if after := e.policy.ReserveAfter; after > 0 && e.now >= j.submitted.Add(after) {
 		for _, c := range j.classes {
-			if e.window(j, c) == 0 && e.affordable(j, c) && e.reserve(j, c, false) {
+			if e.mayReserve(c) && e.window(j, c) == 0 && e.affordable(j, c) && e.reserve(j, c, false) {
 				break
 			}
 		}
@@ -149,7 +169,7 @@ func (e *engine) quotaLeft(j *job, c int32) int {
 
 // fitsNow finds the nodes for a job that may start now; nil when it may not.
 func (e *engine) fitsNow(j *job, c int32) []int32 {
-	if e.racks[c].free < j.units || e.quotaLeft(j, c) < j.units || e.window(j, c) != 0 || !e.affordable(j, c) {
+	if e.racks[c].at.free < j.units || e.quotaLeft(j, c) < j.units || e.window(j, c) != 0 || !e.affordable(j, c) {
 		return nil
 	}
 	var ok func(*node) bool
@@ -189,40 +209,61 @@ func (e *engine) admit(j *job, c int32, nodes []int32) {
 
 func (e *engine) admission(j *job, i int32) {
 	r := &e.runs[i]
-	a := Admission{Job: e.id(j), Class: e.classes[r.class].ID, MaxEnd: r.end}
-	for _, h := range r.nodes {
-		a.Placement = append(a.Placement, NodeGPUs{e.nodes[h.node].id, h.gpus})
+	a := Admission{Job: e.id(j), Class: e.classes[r.class].ID, MaxEnd: r.end, Placement: make([]NodeGPUs, len(r.nodes))}
+	for k, h := range r.nodes {
+		a.Placement[k] = NodeGPUs{e.nodes[h.node].id, h.gpus}
 	}
 	j.done = true
 	e.plan.Admit = append(e.plan.Admit, a)
-	r.admitted = int32(len(e.plan.Admit))
+	e.started = append(e.started, i)
+	if r.tier != pool.Spot {
+		e.held[e.oc(r.class, r.org)].written = false
+	}
 }
 
 // finish writes down what the working state has come to.
 func (e *engine) finish() {
 	for c := range e.classes {
 		for o := range e.orgs {
-			e.cover(int32(c), int32(o))
+			if h := &e.held[e.oc(int32(c), int32(o))]; !h.written {
+				e.cover(int32(c), int32(o))
+				for _, i := range h.runs {
+					e.recover(i, pool.Split{Own: e.runs[i].own, Loan: e.runs[i].loan})
+				}
+				h.written = true
+			}
 		}
 	}
-	for i := range e.runs {
+	e.oddSpots = slices.DeleteFunc(e.oddSpots, func(i int32) bool {
+		e.recover(i, pool.Split{Spot: e.runs[i].units})
+		return !e.runs[i].gone
+	})
+	for k, i := range e.started {
 		r := &e.runs[i]
-		split := pool.Split{Own: r.own, Loan: r.loan}
+		r.split = pool.Split{Own: r.own, Loan: r.loan}
 		if r.tier == pool.Spot {
-			split = pool.Split{Spot: r.units}
+			r.split = pool.Split{Spot: r.units}
 		}
-		switch {
-		case r.admitted > 0:
-			e.plan.Admit[r.admitted-1].Split = split
-		case r.source > 0 && !r.gone && e.in.Running[r.source-1].Split != split:
-			e.plan.Covers = append(e.plan.Covers, CoverChange{r.id, split})
-		}
+		e.plan.Admit[k].Split = r.split
 	}
 	for c := range e.reserved {
 		if v := &e.reserved[c]; v.set {
 			e.plan.Reserved = append(e.plan.Reserved, Reservation{v.job, e.classes[c].ID, v.at, v.places})
 		}
 	}
-	slices.Sort(e.plan.Problems)
-	e.plan.Problems = slices.Compact(e.plan.Problems)
+}
+
+// recover changes what a running attempt is charged as.
+func (e *engine) recover(i int32, split pool.Split) {
+	r := &e.runs[i]
+	if !r.running || r.gone || r.split == split {
+		return
+	}
+	e.plan.Covers = append(e.plan.Covers, CoverChange{r.id, split})
+	if r.id.N != freshTry {
+		if _, again := e.was[i]; !again {
+			e.was[i] = r.split
+		}
+	}
+	r.split = split
 }

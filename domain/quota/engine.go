@@ -32,32 +32,53 @@ type engine struct {
 	racks []rack
 	masks []mask
 
-	runs     []run
-	ran      int       // how many of them are running attempts, by id
-	held     []holding // of class c and organisation o: c*len(orgs)+o
-	spots    [][]int32 // running spot attempts of a class, the mildest victim first
-	spotUse  []int
-	loanMean []int64 // decayed mean loan in thousandths of a GPU, like held
-	surplus  []bool  // got surplus in this decision, like held
-	touched  []int32 // organisations whose use changed, for the contests
+	runs       []run
+	runSlots   slots
+	held       []holding // of class c and organisation o: c*len(orgs)+o
+	spots      [][]int32 // running spot attempts of a class, the mildest victim first
+	spotsLoose []bool    // they aren't in order
+	oddSpots   []int32   // spot attempts that aren't charged as spot
+	endings    []endings // of a class
+	spotUse    []int
+	loanMean   []int64 // decayed mean loan in thousandths of a GPU, like held
+	surplus    []bool  // got surplus in this step, like held
+	touched    []touch // projects whose use changed, for the contests
+	ring       contest
 
-	jobs     []job
-	jobAt    map[pool.JobID]int32
-	buckets  []bucket
-	lanes    []lane
-	reserved []reservation // of a class
-	tries    []int         // reservations tried for a class
-	cleared  int           // reservations that ended in this decision
-	budgets  budgets
-	promises []openPromise
-	made     []madePromise
-	kept     []keeping
-	stopAt   map[int32]pool.Instant // of runs under notice
-	noticed  []int32                // runs that an earlier plan ends for no other job, no stop sent
+	jobs        []job
+	jobSlots    slots
+	lines       []queue // of organisation o and first class c: o*(classes+1)+c+1
+	buckets     []bucket
+	shapes      map[shape]int32 // in lanes of many buckets
+	lanes       []lane
+	laneAt      []int32 // of class and account, -1 = none
+	classLists  [][]int32
+	chargeLists [][][]Charge  // of an account
+	reserved    []reservation // of a class
+	numbers     uint32        // of the last reservation
+	tries       []int         // reservations tried for a class
+	cleared     int           // reservations that ended in this step
+	budgets     budgets
+	promises    []openPromise
+	made        []madePromise
+	kept        []keeping
+	sentOff     []int32              // victims of withdrawn promises that were told to stop
+	was         map[int32]pool.Split // before this decision, where it moved
+	started     []int32              // runs of Plan.Admit
+	facts       []facts              // of a class, while reasons are told
 
-	plan    Plan
-	nodeBuf []int32
+	plan     Plan
+	faults   []string // where the snapshot contradicts itself
+	deadJobs []int32  // slots to be freed
+	deadRuns []int32
+	work     work
+	nodeBuf  []int32
+	classBuf []int32
+	holdBuf  []hold
 }
+
+// work counts what a decision did, so that its growth can be tested.
+type work struct{ asked, nodes, compared int }
 
 type orgState struct {
 	id     pool.OrgID
@@ -79,7 +100,7 @@ type projectState struct {
 const maxGPUs = 1 << 20 // above any cluster; larger numbers are contradictions
 
 func (e *engine) problem(format string, args ...any) {
-	e.plan.Problems = append(e.plan.Problems, fmt.Sprintf(format, args...))
+	e.faults = append(e.faults, fmt.Sprintf(format, args...))
 }
 
 // count reads a number of GPUs and refuses nonsense.
@@ -91,7 +112,7 @@ func count[T any](e *engine, n int, what string, id T) int {
 }
 
 func build(s *Snapshot, now pool.Instant) *engine {
-	e := &engine{in: s, now: now, policy: s.Policy, stopAt: map[int32]pool.Instant{}}
+	e := &engine{in: s, now: now, policy: s.Policy, shapes: map[shape]int32{}, was: map[int32]pool.Split{}}
 	e.plan.Version = s.Version
 	e.indexClasses()
 	e.indexAccounts()
@@ -104,7 +125,7 @@ func build(s *Snapshot, now pool.Instant) *engine {
 	e.indexJobs()
 	for c := range e.racks {
 		e.racks[c].init(e.nodes)
-		sortBy(e.spots[c], e.milder)
+		e.orderSpots(int32(c))
 	}
 	e.indexPromises()
 	e.touched = e.touched[:0]
@@ -126,7 +147,8 @@ func (e *engine) indexClasses() {
 	}
 	n := len(e.classes)
 	e.racks = make([]rack, n)
-	e.spots = make([][]int32, n)
+	e.spots, e.spotsLoose = make([][]int32, n), make([]bool, n)
+	e.endings = make([]endings, n)
 	e.spotUse = make([]int, n)
 	e.whole = make([]int, n)
 	e.reserved = make([]reservation, n)
@@ -184,6 +206,12 @@ func (e *engine) indexAccounts() {
 	e.held = make([]holding, len(e.classes)*len(e.orgs))
 	e.loanMean = make([]int64, len(e.held))
 	e.surplus = make([]bool, len(e.held))
+	e.lines = make([]queue, len(e.orgs)*(len(e.classes)+1))
+	e.chargeLists = make([][][]Charge, len(parent))
+	e.laneAt = make([]int32, len(e.classes)*len(parent))
+	for i := range e.laneAt {
+		e.laneAt[i] = -1
+	}
 }
 
 // strangers are organisations that have work but no row.

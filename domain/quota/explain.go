@@ -63,8 +63,7 @@ type Victim struct {
 // the order of their ids.
 func Explain(s Snapshot, plan Plan, now pool.Instant) []ClassState {
 	s.Brief = true
-	first := build(&s, now)
-	next := after(&s, plan, now, first.jobs)
+	next := after(&s, plan, now)
 	e := build(&next, now)
 	owners := &contest{e: e, takes: entitledWork, key: e.byQuotaUsed}
 	owners.start()
@@ -130,8 +129,8 @@ func (e *engine) runningIn(x *ClassState, c int32) {
 		}
 		split := pool.Split{Own: r.own, Loan: r.loan}
 		switch {
-		case r.gone && r.source > 0:
-			split = e.in.Running[r.source-1].Split
+		case r.gone && r.running:
+			split = r.split
 		case r.tier == pool.Spot:
 			split = pool.Split{Spot: r.units}
 		}
@@ -155,17 +154,17 @@ func (k *contest) turns(c int32) []Turn {
 	var all []turn
 	for o := range e.orgs {
 		x := turn{o: int32(o)}
-		best, bestAt := (*job)(nil), share{}
+		var best *job
+		first := int32(-1)
 		for _, l := range e.orgs[o].lanes {
-			if e.lanes[l].class != c || len(k.lanes[l]) == 0 {
+			if e.lanes[l].class != c || len(k.buckets[l]) == 0 {
 				continue
 			}
-			for _, b := range k.lanes[l] {
+			for _, b := range k.buckets[l] {
 				x.Waiting += len(e.buckets[b].jobs) - e.buckets[b].head
 			}
-			j, at := e.headOf(k.lanes[l][0]), e.used(c, e.lanes[l].account)
-			if best == nil || k.ahead(j, at, best, bestAt) {
-				best, bestAt = j, at
+			if first < 0 || k.ahead(l, first) {
+				first, best = l, k.fronts[l].job
 			}
 		}
 		a := e.org(c, x.o)
@@ -228,7 +227,7 @@ func (e *engine) unstoppable(c int32) []Victim {
 	var out []Victim
 	for i := range e.runs {
 		r := &e.runs[i]
-		if r.class != c || r.gone || !r.protected || r.source == 0 || r.loan == 0 && r.tier != pool.Spot || r.tier == pool.Guaranteed {
+		if r.class != c || r.gone || !r.protected || !r.running || r.loan == 0 && r.tier != pool.Spot || r.tier == pool.Guaranteed {
 			continue
 		}
 		v := e.victim(int32(i))

@@ -42,61 +42,91 @@ func (n *node) later() int {
 	return max(0, n.cap-n.planned)
 }
 
-// rack is the nodes of one class, bucketed by the GPUs free now.
-type rack struct {
-	lo, hi  int32 // range of the class in the list of nodes
+// shelf is the nodes of one class, bucketed by a number of free GPUs.
+type shelf struct {
 	buckets [bigNode + 1][]uint64
 	place   []int8 // bucket of each node
-	free    int    // sum of now
-	largest int    // GPUs of the biggest node, closed ones included
-	sizes   []int  // GPUs of the nodes, ascending, closed ones included
+	count   [bigNode + 1]int
+	free    int // the sum
+}
+
+// rack is the nodes of one class, by what is free now and by what is free when
+// the victims are gone.
+type rack struct {
+	lo, hi  int32 // range of the class in the list of nodes
+	ready   bool  // the shelves are filled
+	at      shelf // free now
+	then    shelf // free later
+	largest int   // GPUs of the biggest node, closed ones included
+	sizes   []int // GPUs of the nodes, ascending, closed ones included
 }
 
 // atLeast counts the nodes that have g GPUs.
 func (r *rack) atLeast(g int) int { return len(r.sizes) - sort.SearchInts(r.sizes, g) }
 
 func (r *rack) init(nodes []node) {
-	n := int(r.hi - r.lo)
-	r.place = make([]int8, n)
-	words := (n + 63) / 64
-	all := make([]uint64, words*len(r.buckets))
-	for b := range r.buckets {
-		r.buckets[b] = all[b*words : (b+1)*words]
+	r.at.init(nodes[r.lo:r.hi], (*node).now)
+	r.then.init(nodes[r.lo:r.hi], (*node).later)
+	r.ready = true
+}
+
+func (s *shelf) init(nodes []node, free func(*node) int) {
+	s.place = make([]int8, len(nodes))
+	words := (len(nodes) + 63) / 64
+	all := make([]uint64, words*len(s.buckets))
+	for b := range s.buckets {
+		s.buckets[b] = all[b*words : (b+1)*words]
 	}
-	for i := range n {
-		v := nodes[int(r.lo)+i].now()
+	for i := range nodes {
+		v := free(&nodes[i])
 		b := min(v, bigNode)
-		r.place[i] = int8(b)
-		r.buckets[b][i/64] |= 1 << (i % 64)
-		r.free += v
+		s.place[i] = int8(b)
+		s.buckets[b][i/64] |= 1 << (i % 64)
+		s.count[b]++
+		s.free += v
 	}
 }
 
-// moved puts a node into its bucket after its counts changed.
-func (r *rack) moved(i int32, before, after int) {
-	r.free += after - before
-	k := int(i - r.lo)
+// moved puts the node at k into its bucket after its count changed.
+func (s *shelf) moved(k, before, after int) {
+	s.free += after - before
 	b := int8(min(after, bigNode))
-	if b == r.place[k] {
+	was := s.place[k]
+	if b == was {
 		return
 	}
-	r.buckets[r.place[k]][k/64] &^= 1 << (k % 64)
-	r.buckets[b][k/64] |= 1 << (k % 64)
-	r.place[k] = b
+	s.buckets[was][k/64] &^= 1 << (k % 64)
+	s.buckets[b][k/64] |= 1 << (k % 64)
+	s.count[was]--
+	s.count[b]++
+	s.place[k] = b
 }
 
 // bestFit finds n nodes with g GPUs free now, the fullest first, equal ones
 // by id; nil when there are not enough that ok accepts.
 func (e *engine) bestFit(c int32, n, g int, ok func(*node) bool, out []int32) []int32 {
-	r := &e.racks[c]
-	if r.free < n*g {
+	return e.best(&e.racks[c].at, (*node).now, c, n, g, ok, out)
+}
+
+// bestLater is bestFit on the GPUs that are free when the victims are gone.
+func (e *engine) bestLater(c int32, n, g int, ok func(*node) bool) []int32 {
+	return e.best(&e.racks[c].then, (*node).later, c, n, g, ok, nil)
+}
+
+func (e *engine) best(s *shelf, free func(*node) int, c int32, n, g int, ok func(*node) bool, out []int32) []int32 {
+	if s.free < n*g {
 		return nil
 	}
+	lo := e.racks[c].lo
 	out = out[:0]
 	for b := min(g, bigNode); b < bigNode; b++ {
-		for w, word := range r.buckets[b] {
+		if s.count[b] == 0 {
+			continue
+		}
+		for w, word := range s.buckets[b] {
 			for ; word != 0; word &= word - 1 {
-				i := r.lo + int32(w*64+bits.TrailingZeros64(word))
+				i := lo + int32(w*64+bits.TrailingZeros64(word))
+				e.work.nodes++
 				if ok != nil && !ok(&e.nodes[i]) {
 					continue
 				}
@@ -106,15 +136,15 @@ func (e *engine) bestFit(c int32, n, g int, ok func(*node) bool, out []int32) []
 			}
 		}
 	}
-	return e.bestOfBig(r, n, g, ok, out)
-}
-
-func (e *engine) bestOfBig(r *rack, n, g int, ok func(*node) bool, out []int32) []int32 {
 	have := len(out)
-	for w, word := range r.buckets[bigNode] {
+	if have+s.count[bigNode] < n {
+		return nil
+	}
+	for w, word := range s.buckets[bigNode] {
 		for ; word != 0; word &= word - 1 {
-			i := r.lo + int32(w*64+bits.TrailingZeros64(word))
-			if e.nodes[i].now() >= g && (ok == nil || ok(&e.nodes[i])) {
+			i := lo + int32(w*64+bits.TrailingZeros64(word))
+			e.work.nodes++
+			if free(&e.nodes[i]) >= g && (ok == nil || ok(&e.nodes[i])) {
 				out = append(out, i)
 			}
 		}
@@ -123,37 +153,44 @@ func (e *engine) bestOfBig(r *rack, n, g int, ok func(*node) bool, out []int32) 
 		return nil
 	}
 	sortBy(out[have:], func(x, y int32) bool {
-		return e.nodes[x].now() < e.nodes[y].now() || e.nodes[x].now() == e.nodes[y].now() && x < y
-	})
-	return out[:n]
-}
-
-// bestLater is bestFit on the GPUs that are free when the victims are gone.
-func (e *engine) bestLater(c int32, n, g int, ok func(*node) bool) []int32 {
-	r := &e.racks[c]
-	var out []int32
-	for i := r.lo; i < r.hi; i++ {
-		if x := &e.nodes[i]; x.later() >= g && (ok == nil || ok(x)) {
-			out = append(out, i)
-		}
-	}
-	if len(out) < n {
-		return nil
-	}
-	sortBy(out, func(x, y int32) bool {
-		a, b := e.nodes[x].later(), e.nodes[y].later()
+		a, b := free(&e.nodes[x]), free(&e.nodes[y])
 		return a < b || a == b && x < y
 	})
 	return out[:n]
 }
 
-// shift changes the counts of a node and keeps its bucket right.
+// fitting counts the nodes with g GPUs free when the victims are gone.
+func (e *engine) fitting(c int32, g int, ok func(*node) bool) int {
+	s, lo, fits := &e.racks[c].then, e.racks[c].lo, 0
+	for b := min(g, bigNode); b <= bigNode; b++ {
+		if s.count[b] == 0 || ok == nil && b < bigNode {
+			fits += s.count[b]
+			continue
+		}
+		for w, word := range s.buckets[b] {
+			for ; word != 0; word &= word - 1 {
+				n := &e.nodes[lo+int32(w*64+bits.TrailingZeros64(word))]
+				e.work.nodes++
+				if n.later() >= g && (ok == nil || ok(n)) {
+					fits++
+				}
+			}
+		}
+	}
+	return fits
+}
+
+// shift changes the counts of a node and keeps its buckets right.
 func (e *engine) shift(i int32, held, planned int) {
 	n := &e.nodes[i]
-	before := n.now()
+	now, later := n.now(), n.later()
 	n.held += held
 	n.planned += planned
-	if after := n.now(); after != before {
-		e.racks[n.class].moved(i, before, after)
+	r := &e.racks[n.class]
+	if x := n.now(); x != now {
+		r.at.moved(int(i-r.lo), now, x)
+	}
+	if x := n.later(); x != later {
+		r.then.moved(int(i-r.lo), later, x)
 	}
 }

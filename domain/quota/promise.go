@@ -15,6 +15,7 @@ type openPromise struct {
 	victims []int32
 	nodes   []hold
 	over    bool
+	kept    bool // over because its job starts
 }
 
 // indexPromises puts the open promises into the working state: their victims
@@ -33,7 +34,7 @@ func (e *engine) indexPromises() {
 				o.victims = append(o.victims, k)
 			}
 		}
-		slices.Sort(o.victims)
+		e.byID(o.victims)
 		o.victims = slices.Compact(o.victims)
 		if why, ok := e.holdsStill(p, &o); !ok {
 			e.withdraw(&o, why)
@@ -46,14 +47,15 @@ func (e *engine) indexPromises() {
 	for i := range e.promises { // one may count on the victims of another
 		e.occupy(&e.promises[i])
 	}
+	e.checkPromises()
+}
+
+// checkPromises ends the promises that the state can't keep any more and
+// fulfils those whose GPUs are free.
+func (e *engine) checkPromises() {
 	for i := len(e.promises) - 1; i >= 0; i-- {
 		if e.overbooked(e.promises[i].nodes) {
 			e.giveUp(&e.promises[i], NodeLost)
-		}
-	}
-	for i := len(e.promises) - 1; i >= 0; i-- {
-		if o := &e.promises[i]; !o.over && e.beyondMeans(o.run) {
-			e.giveUp(o, Unpayable)
 		}
 	}
 	e.dropUnfounded()
@@ -77,8 +79,8 @@ func (e *engine) reconsider(owners bool) {
 
 // holdsStill checks a promise against the snapshot and reads its places.
 func (e *engine) holdsStill(p *Promise, o *openPromise) (WithdrawReason, bool) {
-	j, ok := e.jobAt[p.Job]
-	if !ok || e.jobs[j].bucket < 0 || e.jobs[j].done {
+	j, ok := e.jobAt(p.Job)
+	if !ok || !e.competes(&e.jobs[j]) || e.jobs[j].done {
 		return Cancelled, false
 	}
 	c, ok := e.classAt[p.Class]
@@ -100,6 +102,11 @@ func (e *engine) holdsStill(p *Promise, o *openPromise) (WithdrawReason, bool) {
 	return "", true
 }
 
+// byID sorts runs by their ids.
+func (e *engine) byID(runs []int32) {
+	sortBy(runs, func(x, y int32) bool { return attemptBefore(e.runs[x].id, e.runs[y].id) })
+}
+
 func (e *engine) holding(victims []int32) int {
 	n := 0
 	for _, v := range victims {
@@ -115,7 +122,7 @@ func (e *engine) notice(o *openPromise) {
 	for _, v := range o.victims {
 		r := &e.runs[v]
 		r.promised++
-		e.stopAt[v] = max(e.stopAt[v], o.stored.StopAt)
+		r.stopAt = max(r.stopAt, o.stored.StopAt)
 		if !r.gone {
 			e.release(v)
 		}
@@ -145,6 +152,7 @@ func (e *engine) giveUp(o *openPromise, why WithdrawReason) {
 	e.release(o.run)
 	j := &e.jobs[o.job]
 	j.done, j.promised = false, false
+	e.buckets[j.bucket].head = 0 // it may have been passed over
 	o.over = true
 	for _, v := range o.victims {
 		e.runs[v].promised--
@@ -182,7 +190,7 @@ func (e *engine) dropUnfounded() {
 // or has GPUs on loan, or nothing can keep it any more.
 func (e *engine) founded(v int32, but int) bool {
 	r := &e.runs[v]
-	if r.tier == pool.Spot || !r.holds || e.leaving(r) {
+	if r.tier == pool.Spot || !r.holds || r.stopping {
 		return true
 	}
 	for i := range e.promises {
@@ -219,9 +227,12 @@ func (e *engine) releaseKept() {
 		for _, v := range k.victims {
 			r := &e.runs[v]
 			switch {
-			case k.sent || e.leaving(r):
+			case k.sent || r.stopping:
 				if !r.gone {
 					e.release(v)
+				}
+				if !r.stopping {
+					e.sentOff = append(e.sentOff, v)
 				}
 			case r.promised == 0:
 				if r.gone {
@@ -253,7 +264,7 @@ func (e *engine) fulfil(o *openPromise) {
 	j := &e.jobs[o.job]
 	j.promised = false
 	e.admission(j, o.run)
-	o.over = true
+	o.over, o.kept = true, true
 }
 
 // elsewhere withdraws a promise when the job fits now with all its victims
@@ -265,7 +276,7 @@ func (e *engine) elsewhere(i int) {
 	e.release(o.run)
 	var back []int32
 	for _, v := range o.victims {
-		if r := &e.runs[v]; r.holds && r.promised == 1 && !e.leaving(r) {
+		if r := &e.runs[v]; r.holds && r.promised == 1 && !r.stopping {
 			e.restore(v)
 			back = append(back, v)
 		}
@@ -304,6 +315,7 @@ func known(nodes []hold) []hold {
 type madePromise struct {
 	at    int // in Plan.Reclaim
 	job   int32
+	run   int32 // the beneficiary
 	nodes []int32
 	taken []int32
 	rides []int32 // victims of other promises on whose GPUs it counts
@@ -342,13 +354,14 @@ func (e *engine) promise(j *job, c int32, nodes, victims []int32, rule Rule) {
 	}
 	j.promised = true
 	e.unreserve(j)
-	e.enter(e.runOf(j, c, holds, false))
+	run := e.enter(e.runOf(j, c, holds, false))
 	for _, v := range victims {
 		e.runs[v].promised++
-		e.stopAt[v] = e.now.Add(e.policy.Notice)
+		e.runs[v].stopAt = e.now.Add(e.policy.Notice)
 	}
 	e.plan.Reclaim = append(e.plan.Reclaim, p)
-	m := madePromise{at: len(e.plan.Reclaim) - 1, job: e.jobAt[p.Job], nodes: nodes, taken: slices.Clone(victims)}
+	job, _ := e.jobAt(p.Job)
+	m := madePromise{at: len(e.plan.Reclaim) - 1, job: job, run: run, nodes: nodes, taken: slices.Clone(victims)}
 	m.rides = e.ridesOn(&m)
 	e.made = append(e.made, m)
 }
@@ -373,12 +386,40 @@ func (e *engine) giveBack() {
 				continue
 			}
 			r.promised--
-			delete(e.stopAt, v)
+			r.stopAt = 0
 			m.taken = slices.Delete(m.taken, k, k+1)
-			for _, x := range m.rides {
-				e.runs[x].promised--
+			before := m.rides
+			m.rides = e.ridesOn(m) // while what it counted on still shows as promised
+			for _, x := range before {
+				if e.runs[x].promised--; e.runs[x].promised == 0 {
+					e.runOn(x, m)
+				}
 			}
-			m.rides = e.ridesOn(m)
+		}
+	}
+}
+
+// runOn spares a victim on which no promise counts any more, since the one
+// that put it under notice was withdrawn in this step. Where there is no room
+// for that, m goes on counting on it.
+func (e *engine) runOn(v int32, m *madePromise) {
+	r := &e.runs[v]
+	if !r.gone || r.stopping {
+		return
+	}
+	e.restore(v)
+	if e.overbooked(known(r.nodes)) {
+		e.release(v)
+		m.rides = append(m.rides, v)
+		r.promised++
+		return
+	}
+	for i := range e.promises {
+		if o := &e.promises[i]; o.over && !o.stored.Sent && slices.Contains(o.victims, v) {
+			w := slices.IndexFunc(e.plan.Withdrawn, func(w Withdrawal) bool { return w.Job == o.stored.Job })
+			if w >= 0 {
+				e.plan.Withdrawn[w].Keep = append(e.plan.Withdrawn[w].Keep, r.id)
+			}
 		}
 	}
 }
@@ -392,7 +433,7 @@ func (e *engine) nameVictims() {
 		p.StopAt = e.now
 		for _, k := range all {
 			p.Victims = append(p.Victims, e.runs[k].id)
-			p.StopAt = max(p.StopAt, e.stopAt[k])
+			p.StopAt = max(p.StopAt, e.runs[k].stopAt)
 		}
 		sortBy(p.Victims, attemptBefore)
 		j.stopAt, j.victims = p.StopAt, len(p.Victims)
@@ -416,12 +457,16 @@ func (e *engine) heldOn(runs []int32, n int32) int {
 func (e *engine) unreserve(j *job) {
 	for c := range e.reserved {
 		if v := &e.reserved[c]; v.set && v.job == e.id(j) {
-			*v = reservation{}
+			e.clearReservation(int32(c))
 			e.cleared++
 			e.tries[c] = 0
-			for i := e.racks[c].lo; i < e.racks[c].hi; i++ {
-				e.nodes[i].slack = unlimited
-			}
 		}
+	}
+}
+
+func (e *engine) clearReservation(c int32) {
+	e.reserved[c] = reservation{}
+	for i := e.racks[c].lo; i < e.racks[c].hi; i++ {
+		e.nodes[i].slack = unlimited
 	}
 }

@@ -1,8 +1,7 @@
 package quota
 
 import (
-	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"gpupool/domain/pool"
@@ -10,10 +9,10 @@ import (
 
 // job is a pending job in the working state.
 type job struct {
-	source    int32 // index in Snapshot.Pending
+	of        *Job
 	org       int32
 	account   int32
-	classes   []int32
+	classes   []int32 // shared
 	n, g      int
 	units     int
 	tier      pool.Tier
@@ -22,22 +21,26 @@ type job struct {
 	maxRun    pool.Instant // milliseconds; 0 = none
 	longest   pool.Instant // maxRun rounded up to runStep
 	mask      int32
+	line      int32
+	position  int32 // in its line, from 1; set by explain
 	bucket    int32 // -1 when it doesn't compete
-	position  int32
-	done      bool // admitted or promised
+	done      bool  // admitted or promised
 	promised  bool
-	stopAt    pool.Instant // of the victims it waits for
-	victims   int          // how many
+	dead      bool // no job any more
 	fixed     bool
+	stopAt    pool.Instant  // of the victims it waits for
+	victims   int           // how many
 	reasons   []pool.Reason // of a job that doesn't compete
 }
 
 // bucket is a queue of jobs that are alike in everything a decision looks at:
 // only its head is asked.
 type bucket struct {
+	shape
 	lane  int32
-	jobs  []int32
+	jobs  []int32 // by age, then id
 	head  int
+	loose bool          // the jobs aren't in order
 	never []pool.Reason // why such a job can't ever start; nil when it can
 }
 
@@ -47,16 +50,22 @@ type lane struct {
 	buckets             []int32
 }
 
-// shape is the exact key of a bucket. Texts stand in for slices.
+// queue is that of one organisation for one first class, in which a job has
+// its position.
+type queue struct {
+	jobs  []int32
+	loose bool
+}
+
+// shape is the exact key of a bucket.
 type shape struct {
-	account, mask int32
-	n, g          int
-	tier          pool.Tier
-	priority      int
-	longest       pool.Instant
-	fixed         bool
-	class         int32
-	more          string // further classes and charges
+	account, mask    int32
+	classes, charges int32 // which of the lists that were met
+	n, g             int
+	tier             pool.Tier
+	priority         int
+	longest          pool.Instant
+	fixed            bool
 }
 
 // runStep is what maximum run times are rounded up to where jobs are compared,
@@ -85,70 +94,90 @@ func (e *engine) after(run pool.Instant) pool.Instant {
 	return e.now + run
 }
 
-func (e *engine) charges(j *job) []Charge { return e.in.Pending[j.source].Charges }
-func (e *engine) id(j *job) pool.JobID    { return e.in.Pending[j.source].ID }
+func (e *engine) charges(j *job) []Charge { return j.of.Charges }
+func (e *engine) id(j *job) pool.JobID    { return j.of.ID }
 
-// indexJobs orders the pending jobs as their organisations' queues see them
-// and puts those that compete into buckets.
+// indexJobs puts the pending jobs into their organisations' queues and those
+// that compete into buckets.
 func (e *engine) indexJobs() {
-	e.jobs = make([]job, 0, len(e.in.Pending))
+	e.jobs = make([]job, len(e.in.Pending))
+	e.jobSlots.room(len(e.jobs), e.hashJob)
 	for i := range e.in.Pending {
-		e.jobs = append(e.jobs, e.readJob(int32(i)))
-	}
-	order := make([]int32, len(e.jobs))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	sortBy(order, func(i, k int32) bool {
-		x, y := &e.jobs[i], &e.jobs[k]
-		if x.org != y.org {
-			return x.org < y.org
-		}
-		if a, b := first(x.classes), first(y.classes); a != b {
-			return a < b
-		}
-		if c := e.queueOrder(x, y); c != 0 {
-			return c < 0
-		}
-		return e.id(x) < e.id(y)
-	})
-	e.jobAt = make(map[pool.JobID]int32, len(e.jobs))
-	kept := make([]job, 0, len(e.jobs))
-	for _, i := range order {
-		j := e.jobs[i]
-		if _, twice := e.jobAt[e.id(&j)]; twice {
-			e.problem("job %s is pending twice", e.id(&j))
-			continue
-		}
-		e.jobAt[e.id(&j)] = int32(len(kept))
-		kept = append(kept, j)
-	}
-	e.jobs = kept
-	shapes := make(map[shape]int32)
-	lanes := make(map[[2]int32]int32)
-	var org, class, position int32 = -1, -1, 0
-	for i := range e.jobs {
 		j := &e.jobs[i]
-		if c := first(j.classes); j.org != org || c != class {
-			org, class, position = j.org, c, 0
-		}
-		position++
-		j.position = position
-		if j.reasons = e.excluded(j); j.reasons != nil {
-			j.bucket = -1
+		e.readJob(j, &e.in.Pending[i])
+		if k, twice := e.jobAt(e.id(j)); twice {
+			e.problem("job %s is pending twice", e.id(j))
+			if e.inLine(j, &e.jobs[k]) {
+				e.jobs[k], *j = *j, e.jobs[k]
+			}
+			j.dead, j.done = true, true
 			continue
 		}
-		j.bucket = e.bucketOf(j, shapes, lanes)
-		b := &e.buckets[j.bucket]
-		if len(b.jobs) == 0 && b.never == nil {
-			b.never = e.hopeless(j)
-		}
-		if b.never != nil {
-			j.reasons, j.bucket = b.never, -1
-			continue
-		}
-		b.jobs = append(b.jobs, int32(i))
+		e.jobSlots.put(e.hashJob(int32(i)), int32(i))
 	}
+	for i := range e.jobs {
+		if !e.jobs[i].dead {
+			e.file(int32(i))
+		}
+	}
+}
+
+func (e *engine) hashJob(i int32) uint64 { return hashJob(e.jobs[i].of.ID) }
+
+// jobAt looks a pending job up.
+func (e *engine) jobAt(id pool.JobID) (int32, bool) {
+	return e.jobSlots.find(hashJob(id), func(i int32) bool { return e.jobs[i].of.ID == id })
+}
+
+// file puts a job into its line and, where it competes, into its bucket.
+func (e *engine) file(i int32) {
+	j := &e.jobs[i]
+	j.line = j.org*int32(len(e.classes)+1) + first(j.classes) + 1
+	l := &e.lines[j.line]
+	if n := len(l.jobs); n > 0 && !l.loose {
+		l.loose = !e.jobBefore(&e.jobs[l.jobs[n-1]], j)
+	}
+	l.jobs = append(l.jobs, i)
+	if j.reasons = e.excluded(j); j.reasons != nil {
+		j.bucket = -1
+		return
+	}
+	j.bucket = e.bucketOf(j)
+	b := &e.buckets[j.bucket]
+	if n := len(b.jobs); n > 0 && !b.loose {
+		b.loose = !e.jobBefore(&e.jobs[b.jobs[n-1]], j)
+	}
+	b.jobs = append(b.jobs, i)
+}
+
+// forget takes a job out. The lists pass over it.
+func (e *engine) forget(i int32) {
+	j := &e.jobs[i]
+	e.jobSlots.drop(e.hashJob(i), i)
+	j.dead, j.done, j.promised = true, true, false
+	e.deadJobs = append(e.deadJobs, i)
+}
+
+// competes says whether a job may be asked at all.
+func (e *engine) competes(j *job) bool { return j.bucket >= 0 && e.buckets[j.bucket].never == nil }
+
+// inLine is the order of all queues.
+func (e *engine) inLine(x, y *job) bool {
+	if x.org != y.org {
+		return x.org < y.org
+	}
+	if a, b := first(x.classes), first(y.classes); a != b {
+		return a < b
+	}
+	return e.jobBefore(x, y)
+}
+
+// jobBefore is queueOrder made strict.
+func (e *engine) jobBefore(x, y *job) bool {
+	if c := e.queueOrder(x, y); c != 0 {
+		return c < 0
+	}
+	return x.of != y.of && x.of.ID < y.of.ID
 }
 
 func first(classes []int32) int32 {
@@ -173,27 +202,52 @@ func (e *engine) queueOrder(x, y *job) int {
 	return compare(int64(x.submitted), int64(y.submitted))
 }
 
-func (e *engine) readJob(i int32) job {
-	p := &e.in.Pending[i]
-	j := job{source: i, org: e.orgAt[p.Org], account: accountOf(e, p.Org, p.Project, p.ID), tier: p.Tier, priority: p.Priority,
+func (e *engine) readJob(j *job, p *Job) {
+	*j = job{of: p, org: e.orgAt[p.Org], account: accountOf(e, p.Org, p.Project, p.ID), tier: p.Tier, priority: p.Priority,
 		submitted: p.Submitted, maxRun: pool.Instant(p.MaxRun.Milliseconds()), fixed: p.Fixed, bucket: -1}
 	j.n, j.g = count(e, p.Nodes, "nodes", p.ID), count(e, p.GPUs, "GPUs", p.ID)
 	j.units, j.longest = j.n*j.g, roundUp(j.maxRun)
 	j.mask = e.narrow(e.projects[j.account].mask, p.DataSite)
-	j.classes = make([]int32, 0, len(p.Classes))
+	e.classBuf = e.classBuf[:0]
 	for _, id := range p.Classes {
 		if c, ok := e.classAt[id]; ok {
-			j.classes = append(j.classes, c)
+			e.classBuf = append(e.classBuf, c)
 		} else {
 			e.problem("job %s asks for the unknown class %q", p.ID, id)
 		}
 	}
-	return j
+	j.classes = e.classLists[e.classList(e.classBuf)]
+}
+
+// classList numbers lists of classes.
+func (e *engine) classList(l []int32) int32 {
+	for i := len(e.classLists) - 1; i >= 0; i-- {
+		if slices.Equal(e.classLists[i], l) {
+			return int32(i)
+		}
+	}
+	e.classLists = append(e.classLists, slices.Clone(l))
+	return int32(len(e.classLists) - 1)
+}
+
+// chargeList numbers the lists of charges of an account.
+func (e *engine) chargeList(account int32, l []Charge) int32 {
+	if len(l) == 0 {
+		return -1
+	}
+	lists := e.chargeLists[account]
+	for i := len(lists) - 1; i >= 0; i-- {
+		if x := lists[i]; len(x) == len(l) && (&x[0] == &l[0] || slices.Equal(x, l)) {
+			return int32(i)
+		}
+	}
+	e.chargeLists[account] = append(lists, l)
+	return int32(len(lists))
 }
 
 // excluded lists what keeps a job out of the contest, whatever is free.
 func (e *engine) excluded(j *job) []pool.Reason {
-	p := &e.in.Pending[j.source]
+	p := j.of
 	var out []pool.Reason
 	if e.policy.AdmissionPaused {
 		out = append(out, pool.Reason{Code: pool.AdmissionPaused})
@@ -284,45 +338,61 @@ func (e *engine) neverFits(j *job, c int32) (pool.Reason, bool) {
 }
 
 func (e *engine) siteReason(j *job, c int32) pool.Reason {
-	if site := e.in.Pending[j.source].DataSite; site != "" && e.allowed(e.projects[j.account].mask, c) > 0 {
+	if site := j.of.DataSite; site != "" && e.allowed(e.projects[j.account].mask, c) > 0 {
 		return pool.Reason{Code: pool.Data, Class: e.classes[c].ID, Ref: string(site)}
 	}
 	return pool.Reason{Code: pool.Site, Class: e.classes[c].ID, Have: int64(e.allowed(j.mask, c)), Limit: int64(e.racks[c].hi - e.racks[c].lo)}
 }
 
-func (e *engine) bucketOf(j *job, shapes map[shape]int32, lanes map[[2]int32]int32) int32 {
-	k := shape{account: j.account, mask: j.mask, n: j.n, g: j.g, tier: j.tier, priority: j.priority, longest: j.longest, fixed: j.fixed, class: j.classes[0]}
-	if p := &e.in.Pending[j.source]; len(j.classes) > 1 || len(p.Charges) > 0 {
-		var t strings.Builder
-		for _, c := range j.classes[1:] {
-			fmt.Fprintf(&t, "%d,", c)
-		}
-		for _, c := range p.Charges {
-			fmt.Fprintf(&t, ";%q %q %d %t", c.Budget, c.Class, c.Price, c.Included)
-		}
-		k.more = t.String()
-	}
-	if b, ok := shapes[k]; ok {
-		return b
-	}
-	at := [2]int32{j.account, k.class}
-	l, ok := lanes[at]
-	if !ok {
+// bucketOf finds or makes the bucket of a job that competes.
+func (e *engine) bucketOf(j *job) int32 {
+	k := shape{account: j.account, mask: j.mask, n: j.n, g: j.g, tier: j.tier, priority: j.priority, longest: j.longest, fixed: j.fixed,
+		classes: e.classList(j.classes), charges: e.chargeList(j.account, j.of.Charges)}
+	c := j.classes[0]
+	l := e.laneOf(c, j.account)
+	if l < 0 {
 		l = int32(len(e.lanes))
-		lanes[at] = l
-		e.lanes = append(e.lanes, lane{org: j.org, account: j.account, class: k.class})
+		e.laneAt[int(c)*e.ledger.width+int(j.account)] = l
+		e.lanes = append(e.lanes, lane{org: j.org, account: j.account, class: c})
 		e.orgs[j.org].lanes = append(e.orgs[j.org].lanes, l)
 	}
+	x := &e.lanes[l]
+	for i := range min(len(x.buckets), fewBuckets) {
+		if b := x.buckets[i]; e.buckets[b].shape == k {
+			return b
+		}
+	}
+	if len(x.buckets) > fewBuckets {
+		if b, ok := e.shapes[k]; ok {
+			return b
+		}
+	}
 	b := int32(len(e.buckets))
-	shapes[k] = b
-	e.buckets = append(e.buckets, bucket{lane: l})
-	e.lanes[l].buckets = append(e.lanes[l].buckets, b)
+	if len(x.buckets) >= fewBuckets {
+		e.shapes[k] = b
+	}
+	e.buckets = append(e.buckets, bucket{shape: k, lane: l, never: e.hopeless(j)})
+	x.buckets = append(x.buckets, b)
 	return b
 }
 
-// headOf is the next job of a bucket that isn't done; nil when it is empty.
+// fewBuckets of a lane are found by looking at each.
+const fewBuckets = 4
+
+// laneOf is the lane of a project for a first class, -1 when it has none.
+func (e *engine) laneOf(c, account int32) int32 { return e.laneAt[int(c)*e.ledger.width+int(account)] }
+
+// headOf is the next job of a bucket that isn't done; nil when it is empty or
+// no such job can start.
 func (e *engine) headOf(b int32) *job {
 	x := &e.buckets[b]
+	if x.never != nil {
+		return nil
+	}
+	if x.loose {
+		sortBy(x.jobs, func(i, k int32) bool { return e.jobBefore(&e.jobs[i], &e.jobs[k]) })
+		x.loose, x.head = false, 0
+	}
 	for x.head < len(x.jobs) {
 		if j := &e.jobs[x.jobs[x.head]]; !j.done {
 			return j
@@ -330,4 +400,14 @@ func (e *engine) headOf(b int32) *job {
 		x.head++
 	}
 	return nil
+}
+
+// inOrder is the jobs of a line, the first one first.
+func (e *engine) inOrder(l int32) []int32 {
+	x := &e.lines[l]
+	if x.loose {
+		sortBy(x.jobs, func(i, k int32) bool { return e.jobBefore(&e.jobs[i], &e.jobs[k]) })
+		x.loose = false
+	}
+	return x.jobs
 }

@@ -112,7 +112,6 @@ func (f *forecast) apply(plan Plan, id pool.JobID, now pool.Instant) bool {
 		x.ID.N = 1_000_000 + f.tries[j.ID]
 		f.snap.Running = append(f.snap.Running, x)
 	}
-	enforced(f.snap.Running, plan)
 	over := map[pool.JobID]bool{}
 	for _, w := range plan.Withdrawn {
 		over[w.Job] = true
@@ -135,7 +134,6 @@ func (f *forecast) next(now pool.Instant, left int) (pool.Instant, bool) {
 	for i := range f.snap.Running {
 		add(f.snap.Running[i].MaxEnd)
 		add(f.snap.Running[i].MinRunUntil)
-		add(f.snap.Running[i].StopAt)
 	}
 	victims := f.victims(now)
 	for i := range f.snap.Running {
@@ -162,11 +160,6 @@ func (f *forecast) next(now pool.Instant, left int) (pool.Instant, bool) {
 // victims are the attempts whose notice is over.
 func (f *forecast) victims(now pool.Instant) map[pool.AttemptID]bool {
 	gone := map[pool.AttemptID]bool{}
-	for i := range f.snap.Running {
-		if a := &f.snap.Running[i]; a.Notice != "" && a.StopAt <= now {
-			gone[a.ID] = true
-		}
-	}
 	for _, p := range f.snap.Promises {
 		if p.StopAt <= now {
 			for _, v := range p.Victims {

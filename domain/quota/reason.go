@@ -2,40 +2,115 @@ package quota
 
 import "gpupool/domain/pool"
 
-// explain writes the reasons of every job that waits: once per bucket, for its
-// head; who stands behind it is behind.
-func (e *engine) explain() {
-	e.plan.Wait = make([]Waiting, 0, len(e.jobs)-min(len(e.jobs), len(e.plan.Admit)))
+// explain tells the reasons of every job that waits, in queue order: found once
+// per bucket, for its head; who stands behind it is behind.
+func (e *engine) explain() []Waiting {
+	e.facts = make([]facts, len(e.classes))
+	out := make([]Waiting, 0, len(e.jobs))
 	heads := make([][]pool.Reason, len(e.buckets))
 	ahead := make([]int64, len(e.buckets))
 	var arena []pool.Reason
-	for i := range e.jobs {
-		j := &e.jobs[i]
-		w := Waiting{Job: e.id(j), Position: int(j.position), Promised: j.promised}
-		switch {
-		case j.promised:
-			w.Reasons = []pool.Reason{{Code: pool.WaitingForDrain, Class: e.classes[first(j.classes)].ID, Need: int64(j.units), Have: int64(j.victims), Until: j.stopAt}}
-		case j.done:
-			continue
-		case j.bucket < 0:
-			w.Reasons = j.reasons
-		default:
-			b := j.bucket
-			if heads[b] == nil {
+	for l := range e.lines {
+		position := int32(0)
+		for _, i := range e.inOrder(int32(l)) {
+			j := &e.jobs[i]
+			if j.done && !j.promised {
+				continue
+			}
+			position++
+			j.position = position
+			w := Waiting{Job: e.id(j), Position: int(position), Promised: j.promised}
+			switch b := j.bucket; {
+			case j.promised:
+				w.Reasons = []pool.Reason{{Code: pool.WaitingForDrain, Class: e.classes[first(j.classes)].ID, Need: int64(j.units), Have: int64(j.victims), Until: j.stopAt}}
+			case b < 0:
+				w.Reasons = j.reasons
+			case e.buckets[b].never != nil:
+				w.Reasons = e.buckets[b].never
+			case heads[b] == nil:
 				heads[b] = e.reasons(j)
 				w.Reasons = heads[b]
-				break
+			default:
+				ahead[b]++
+				from := len(arena)
+				if cap(arena)-from < len(heads[b])+1 {
+					arena, from = make([]pool.Reason, 0, 4096), 0
+				}
+				arena = append(append(arena, heads[b]...), pool.Reason{Code: pool.Behind, Have: ahead[b]})
+				w.Reasons = arena[from:len(arena):len(arena)]
 			}
-			ahead[b]++
-			from := len(arena)
-			if cap(arena)-from < len(heads[b])+1 {
-				arena, from = make([]pool.Reason, 0, 4096), 0
-			}
-			arena = append(append(arena, heads[b]...), pool.Reason{Code: pool.Behind, Have: ahead[b]})
-			w.Reasons = arena[from:len(arena):len(arena)]
+			out = append(out, w)
 		}
-		e.plan.Wait = append(e.plan.Wait, w)
 	}
+	return out
+}
+
+// facts is what the reasons of many jobs need of one class, found once.
+type facts struct {
+	known    bool
+	kept     int // what owners keep back
+	draining int // runs under notice
+	drained  pool.Instant
+	first    soonest
+	views    map[view]sight
+}
+
+// soonest is the first moments at which a borrower may be stopped, of two
+// organisations.
+type soonest struct {
+	at, next pool.Instant
+	org      int32
+}
+
+func (e *engine) factsOf(c int32) *facts {
+	f := &e.facts[c]
+	if f.known {
+		return f
+	}
+	*f = facts{known: true, views: map[view]sight{}}
+	for o := range e.orgs {
+		a := e.org(c, int32(o))
+		f.kept += max(0, a.local-a.visible)
+	}
+	for i := range e.runs {
+		r := &e.runs[i]
+		if r.class != c || r.dead {
+			continue
+		}
+		if r.gone {
+			if r.holds {
+				f.draining++
+				f.drained = max(f.drained, r.stopAt)
+			}
+			continue
+		}
+		if !r.running || r.loan == 0 && r.tier != pool.Spot || r.fixed || r.tier == pool.Guaranteed || r.minRun <= e.now {
+			continue
+		}
+		f.first.add(r.org, r.minRun)
+	}
+	return f
+}
+
+func (s *soonest) add(org int32, at pool.Instant) {
+	switch {
+	case s.at == 0:
+		s.at, s.org = at, org
+	case org == s.org:
+		s.at = min(s.at, at)
+	case at < s.at:
+		s.at, s.org, s.next = at, org, s.at
+	case s.next == 0 || at < s.next:
+		s.next = at
+	}
+}
+
+// but is the first moment, one organisation left out; 0 when there is none.
+func (s *soonest) but(org int32) pool.Instant {
+	if org == s.org {
+		return s.next
+	}
+	return s.at
 }
 
 // reasons lists, class by class, what keeps a job that competed from starting
@@ -92,12 +167,7 @@ func (e *engine) quotaReason(j *job, c int32) pool.Reason {
 	if j.tier != pool.Spot && e.ledger.room(c, j.account) < j.units {
 		return e.borrowReason(j, c)
 	}
-	kept := 0
-	for o := range e.orgs {
-		a := e.org(c, int32(o))
-		kept += max(0, a.local-a.visible)
-	}
-	if kept > 0 {
+	if kept := e.factsOf(c).kept; kept > 0 {
 		return pool.Reason{Code: pool.LendLimit, Class: id, Need: need, Have: int64(max(0, left)), Limit: int64(kept)}
 	}
 	return pool.Reason{Code: pool.ClassFull, Class: id, Need: need, Have: int64(max(0, left)), Limit: int64(e.org(c, -1).subtree)}
@@ -116,60 +186,80 @@ func (e *engine) borrowReason(j *job, c int32) pool.Reason {
 	return pool.Reason{}
 }
 
-// hardwareReason says what is missing on the nodes; empty when the job fits.
-func (e *engine) hardwareReason(j *job, c int32) pool.Reason {
+// view is how jobs look at the nodes of a class: those with the same see the
+// same, where no node has maintenance ahead and none is private.
+type view struct {
+	mask     int32
+	g        int
+	reserved bool // beside the reservation
+}
+
+// sight is what is free on the nodes that a job may use.
+type sight struct {
+	free, later, total          int
+	fits, unreserved, elsewhere int // nodes with room: that it may use, beside the reservation, any
+	widest, open                int
+}
+
+// look counts what is free for a job.
+func (e *engine) look(j *job, c int32) sight {
+	v := view{j.mask, j.g, e.reserved[c].set && !e.backfills(j, c, &node{slack: -1})}
+	alike := !e.anyPrivate && !e.anyMaintenance && (!v.reserved || !e.tight(j, c))
+	if alike {
+		if s, ok := e.factsOf(c).views[v]; ok {
+			return s
+		}
+	}
 	r := &e.racks[c]
-	id, need := e.classes[c].ID, int64(j.units)
-	var free, later, total, fits, elsewhere, unreserved, widest, open int
+	var s sight
 	for i := r.lo; i < r.hi; i++ {
 		n := &e.nodes[i]
+		now := n.now()
 		if n.open {
-			open += n.cap
+			s.open += n.cap
 		}
-		if n.now() >= j.g {
-			elsewhere++
+		if now >= j.g {
+			s.elsewhere++
 		}
 		if !e.suits(j, n) {
 			continue
 		}
-		free, later, total = free+n.now(), later+n.later(), total+n.cap
-		widest = max(widest, n.now())
-		if n.now() >= j.g {
-			fits++
-			if e.backfills(j, c, n) {
-				unreserved++
+		s.free, s.later, s.total = s.free+now, s.later+n.later(), s.total+n.cap
+		s.widest = max(s.widest, now)
+		if now >= j.g {
+			s.fits++
+			if !v.reserved || e.backfills(j, c, n) {
+				s.unreserved++
 			}
 		}
 	}
-	switch {
-	case open == 0:
-		return pool.Reason{Code: pool.ClassUnavailable, Class: id}
-	case fits >= j.n && unreserved >= j.n:
-		return pool.Reason{}
-	case fits >= j.n:
-		v := &e.reserved[c]
-		return pool.Reason{Code: pool.Reserved, Class: id, Need: need, Have: int64(free), Until: v.at, Ref: string(v.job)}
-	case elsewhere >= j.n && j.mask != 0:
-		return e.siteReason(j, c)
-	case free >= j.units:
-		return pool.Reason{Code: pool.Scattered, Class: id, Need: int64(j.g), Have: int64(free), Limit: int64(widest)}
-	case later >= j.units:
-		n, until := e.stopping(c)
-		return pool.Reason{Code: pool.WaitingForDrain, Class: id, Need: need, Have: int64(n), Until: until}
+	if alike {
+		e.facts[c].views[v] = s
 	}
-	return pool.Reason{Code: pool.ClassFull, Class: id, Need: need, Have: int64(free), Limit: int64(total)}
+	return s
 }
 
-// stopping counts the runs under notice in a class and when the last is gone.
-func (e *engine) stopping(c int32) (int, pool.Instant) {
-	n, until := 0, pool.Instant(0)
-	for i := range e.runs {
-		if r := &e.runs[i]; r.class == c && r.gone && r.holds {
-			n++
-			until = max(until, e.stopAt[int32(i)])
-		}
+// hardwareReason says what is missing on the nodes; empty when the job fits.
+func (e *engine) hardwareReason(j *job, c int32) pool.Reason {
+	s := e.look(j, c)
+	id, need := e.classes[c].ID, int64(j.units)
+	switch {
+	case s.open == 0:
+		return pool.Reason{Code: pool.ClassUnavailable, Class: id}
+	case s.fits >= j.n && s.unreserved >= j.n:
+		return pool.Reason{}
+	case s.fits >= j.n:
+		v := &e.reserved[c]
+		return pool.Reason{Code: pool.Reserved, Class: id, Need: need, Have: int64(s.free), Until: v.at, Ref: string(v.job)}
+	case s.elsewhere >= j.n && j.mask != 0:
+		return e.siteReason(j, c)
+	case s.free >= j.units:
+		return pool.Reason{Code: pool.Scattered, Class: id, Need: int64(j.g), Have: int64(s.free), Limit: int64(s.widest)}
+	case s.later >= j.units:
+		f := e.factsOf(c)
+		return pool.Reason{Code: pool.WaitingForDrain, Class: id, Need: need, Have: int64(f.draining), Until: f.drained}
 	}
-	return n, until
+	return pool.Reason{Code: pool.ClassFull, Class: id, Need: need, Have: int64(s.free), Limit: int64(s.total)}
 }
 
 // protectedUntil is when the first borrower that an owner could take back from
@@ -178,15 +268,5 @@ func (e *engine) protectedUntil(j *job, c int32) pool.Instant {
 	if !e.entitled(j, c) {
 		return 0
 	}
-	until := pool.Instant(0)
-	for i := range e.runs {
-		r := &e.runs[i]
-		if r.class != c || r.gone || r.source == 0 || r.org == j.org || r.loan == 0 && r.tier != pool.Spot {
-			continue
-		}
-		if !r.fixed && r.tier != pool.Guaranteed && r.minRun > e.now && (until == 0 || r.minRun < until) {
-			until = r.minRun
-		}
-	}
-	return until
+	return e.factsOf(c).first.but(j.org)
 }

@@ -18,6 +18,8 @@ type reservation struct {
 	guaranteed bool
 	slack      int   // quota of its organisation beside it, at that time
 	use        []int // of each organisation at that time, by declared ends
+	returned   map[int32]bool
+	number     uint32
 	places     []NodeGPUs
 }
 
@@ -27,7 +29,7 @@ const reservationTries = 4
 // reserve gives the class's reservation to a job, when declared ends tell when
 // it can start.
 func (e *engine) reserve(j *job, c int32, claims bool) bool {
-	if e.reserved[c].set || e.tries[c] >= reservationTries {
+	if !e.mayReserve(c) {
 		return false
 	}
 	e.tries[c]++
@@ -36,7 +38,9 @@ func (e *engine) reserve(j *job, c int32, claims bool) bool {
 		return false
 	}
 	org := e.org(c, j.org)
-	v := reservation{set: true, job: e.id(j), org: j.org, at: s.at, units: j.units, claims: claims, guaranteed: j.tier == pool.Guaranteed, use: s.use, slack: unlimited}
+	e.numbers++
+	v := reservation{set: true, job: e.id(j), org: j.org, at: s.at, units: j.units, claims: claims, guaranteed: j.tier == pool.Guaranteed, use: s.use, slack: unlimited,
+		returned: s.returned, number: e.numbers}
 	if claims {
 		v.slack = org.subtree - s.use[j.org] - j.units
 		if v.guaranteed {
@@ -49,12 +53,12 @@ func (e *engine) reserve(j *job, c int32, claims bool) bool {
 		e.nodes[i].slack = s.free[i-e.racks[c].lo] - j.g
 	}
 	e.reserved[c] = v
-	for i := range e.runs {
-		if r := &e.runs[i]; r.class == c {
-			r.lasting = !r.gone && r.end > s.at && !s.returned[int32(i)]
-		}
-	}
 	return true
+}
+
+// mayReserve says whether a class still has its reservation to give.
+func (e *engine) mayReserve(c int32) bool {
+	return !e.reserved[c].set && e.tries[c] < reservationTries
 }
 
 // shade is the pool of one class at a later time.
@@ -85,11 +89,14 @@ func (e *engine) shadow(j *job, c int32, claims bool) *shade {
 	for o := range e.orgs {
 		s.use[o] = e.org(c, int32(o)).use
 	}
-	for ends := e.ends(c, j, claims); len(ends.items) > 0; {
+	for ends := e.ends(c, j, claims); ; {
 		if fitting >= j.n && e.allowedBy(s, j, c, claims) {
 			break
 		}
-		ev := ends.pop()
+		ev, ok := ends.next()
+		if !ok {
+			break
+		}
 		x := &e.runs[ev.run]
 		if s.returned[ev.run] || ev.back && x.tier == pool.Burst && s.use[x.org]-x.units < e.org(c, x.org).subtree {
 			continue
@@ -157,34 +164,6 @@ type ending struct {
 	back bool
 }
 
-// ends is what comes free in a class, the soonest first.
-func (e *engine) ends(c int32, j *job, claims bool) *heap[ending] {
-	var out []ending
-	for i := range e.runs {
-		r := &e.runs[i]
-		if r.class != c || r.gone {
-			continue
-		}
-		if at, ok := e.back(r); claims && ok && (r.tier == pool.Spot || r.org != j.org) && at < r.end {
-			out = append(out, ending{at, int32(i), true})
-		}
-		if r.end != pool.Never {
-			out = append(out, ending{max(e.now, r.end), int32(i), false})
-		}
-	}
-	h := &heap[ending]{items: out, less: func(x, y ending) bool {
-		if x.at != y.at {
-			return x.at < y.at
-		}
-		if x.run != y.run {
-			return attemptBefore(e.runs[x.run].id, e.runs[y.run].id)
-		}
-		return x.back && !y.back
-	}}
-	h.init()
-	return h
-}
-
 // back is when an owner could have the GPUs of a run back.
 func (e *engine) back(r *run) (pool.Instant, bool) {
 	if r.fixed || r.tier == pool.Guaranteed {
@@ -212,12 +191,17 @@ func (e *engine) backfills(j *job, c int32, n *node) bool {
 	if !v.set || v.job == e.id(j) {
 		return true
 	}
-	r := e.runOf(j, c, nil, true)
-	if r.end = e.boundOf(j); !e.lasts(&r, v) {
+	end := e.boundOf(j)
+	r := run{class: c, org: j.org, tier: j.tier, fixed: j.fixed, units: j.units, end: end, minRun: max(e.now.Add(e.classes[c].MinRun), e.now+1)}
+	if !e.lasts(&r, v) {
 		return true
 	}
-	if j.org == v.org && j.tier != pool.Spot && (!v.guaranteed || j.tier == pool.Guaranteed) && v.slack < j.units {
-		return false
-	}
-	return n.slack >= j.g
+	return !e.tight(j, c) && n.slack >= j.g
+}
+
+// tight says whether a job would take quota that its organisation's own
+// reservation needs.
+func (e *engine) tight(j *job, c int32) bool {
+	v := &e.reserved[c]
+	return j.org == v.org && j.tier != pool.Spot && (!v.guaranteed || j.tier == pool.Guaranteed) && v.slack < j.units
 }

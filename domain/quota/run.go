@@ -1,7 +1,7 @@
 package quota
 
 import (
-	"sort"
+	"slices"
 
 	"gpupool/domain/pool"
 )
@@ -18,15 +18,19 @@ type run struct {
 	priority  int
 	started   pool.Instant
 	end       pool.Instant
+	minRun    pool.Instant
+	running   bool // an attempt of the snapshot, or one that an earlier step admitted
 	protected bool // fixed, inside its minimum run, or started by this decision
 	fixed     bool
-	minRun    pool.Instant
-	lasting   bool  // beyond the reservation of its class, and not to be taken back by then
-	gone      bool  // stopping, or a victim: counts only on its nodes
-	holds     bool  // on its nodes now
-	promised  int   // open promises it is a victim of
-	admitted  int32 // index+1 in Plan.Admit
-	source    int32 // index+1 in Snapshot.Running
+	stopping  bool   // a stop was sent
+	gone      bool   // stopping, or a victim: counts only on its nodes
+	dead      bool   // no holder any more
+	holds     bool   // on its nodes now
+	lasting   bool   // beyond the reservation of its class, and not to be taken back by then
+	judged    uint32 // the reservation for which lasting is right
+	promised  int    // open promises it is a victim of
+	stopAt    pool.Instant
+	split     pool.Split // what it is charged as, by the snapshot and the steps so far
 	nodes     []hold
 	charges   []Charge
 	rank      int32 // in its holding
@@ -44,6 +48,7 @@ type holding struct {
 	runs    []int32
 	sorted  bool
 	covered bool // own and loan of its runs are right
+	written bool // and they are what the plan says
 	first   int  // index of the first run with a loan
 	tail    int  // no run at or after it can be a victim
 	stays   bool // one of those still runs
@@ -70,54 +75,13 @@ func attemptBefore(a, b pool.AttemptID) bool {
 }
 
 func (e *engine) indexRuns() {
-	order := make([]int32, len(e.in.Running))
-	for i := range order {
-		order[i] = int32(i)
+	n := len(e.in.Running)
+	e.runs = make([]run, 0, n+min(n, len(e.in.Pending))+64)
+	e.runSlots.room(n, e.hashRun)
+	e.holdBuf = make([]hold, 0, n+16)
+	for i := range e.in.Running {
+		e.start(&e.in.Running[i])
 	}
-	sortBy(order, func(x, y int32) bool { return attemptBefore(e.in.Running[x].ID, e.in.Running[y].ID) })
-	e.runs = make([]run, 0, len(order)+min(len(order), len(e.in.Pending))+64)
-	holds := make([]hold, 0, len(order)+16)
-	for _, i := range order {
-		a := &e.in.Running[i]
-		c, ok := e.classAt[a.Class]
-		if twice := len(e.runs) > 0 && e.runs[len(e.runs)-1].id == a.ID; !ok || twice || !a.Tier.Valid() {
-			e.problem("attempt %s stands twice, or has the unknown class %q or tier %q", a.ID.NomadID(), a.Class, a.Tier)
-			continue
-		}
-		r := run{id: a.ID, org: e.orgAt[a.Org], account: accountOf(e, a.Org, a.Project, a.ID), class: c, tier: a.Tier,
-			priority: a.Priority, started: a.Started, end: a.MaxEnd,
-			gone: a.Stopping || a.Notice != "", holds: true, source: i + 1, charges: a.Charges}
-		if r.end == 0 {
-			r.end = pool.Never
-		}
-		// Nothing is stopped in the instant in which it starts: what one
-		// decision admits, the next at the same moment leaves alone.
-		r.fixed, r.minRun = a.Fixed, max(a.MinRunUntil, a.Started+1)
-		r.protected = a.Fixed || r.minRun > e.now
-		from := len(holds)
-		for _, p := range a.Placement {
-			n, ok := e.node(p.Node, c)
-			if !ok {
-				e.problem("attempt %s runs on node %s, which has no GPUs of class %s", a.ID.NomadID(), p.Node, a.Class)
-				n = -1
-			}
-			k := count(e, p.GPUs, "placement", a.ID)
-			holds = append(holds, hold{n, k})
-			r.units += k
-		}
-		r.nodes = holds[from:len(holds):len(holds)]
-		if a.Notice != "" {
-			e.stopAt[int32(len(e.runs))] = a.StopAt
-			if !a.Stopping {
-				e.noticed = append(e.noticed, int32(len(e.runs)))
-			}
-		}
-		if r.units == 0 {
-			e.problem("attempt %s holds no GPUs", a.ID.NomadID())
-		}
-		e.enter(r)
-	}
-	e.ran = len(e.runs)
 	for i := range e.nodes {
 		if n := &e.nodes[i]; n.held > n.cap {
 			e.problem("node %s has %d GPUs for us and runs %d: nothing new goes there", n.id, n.cap, n.held)
@@ -125,10 +89,56 @@ func (e *engine) indexRuns() {
 	}
 }
 
-// find looks a running attempt up; they lie first and in the order of their ids.
+// start puts a running attempt into the state.
+func (e *engine) start(a *Attempt) {
+	c, ok := e.classAt[a.Class]
+	if _, twice := e.find(a.ID); !ok || twice || !a.Tier.Valid() {
+		e.problem("attempt %s stands twice, or has the unknown class %q or tier %q", a.ID.NomadID(), a.Class, a.Tier)
+		return
+	}
+	r := run{id: a.ID, org: e.orgAt[a.Org], account: accountOf(e, a.Org, a.Project, a.ID), class: c, tier: a.Tier,
+		priority: a.Priority, started: a.Started, end: a.MaxEnd, running: true, stopping: a.Stopping, fixed: a.Fixed,
+		gone: a.Stopping, holds: true, split: a.Split, charges: a.Charges}
+	if r.end == 0 {
+		r.end = pool.Never
+	}
+	// Nothing is stopped in the instant in which it starts: what one decision
+	// admits, the next at the same moment leaves alone.
+	r.minRun = max(a.MinRunUntil, a.Started+1)
+	r.protected = a.Fixed || r.minRun > e.now
+	from := len(e.holdBuf)
+	for _, p := range a.Placement {
+		n, ok := e.node(p.Node, c)
+		if !ok {
+			e.problem("attempt %s runs on node %s, which has no GPUs of class %s", a.ID.NomadID(), p.Node, a.Class)
+			n = -1
+		}
+		k := count(e, p.GPUs, "placement", a.ID)
+		e.holdBuf = append(e.holdBuf, hold{n, k})
+		r.units += k
+	}
+	r.nodes = e.holdBuf[from:len(e.holdBuf):len(e.holdBuf)]
+	if r.units == 0 {
+		e.problem("attempt %s holds no GPUs", a.ID.NomadID())
+	}
+	i := e.enter(r)
+	e.name(i)
+	if r.tier == pool.Spot && r.split != (pool.Split{Spot: r.units}) {
+		e.oddSpots = append(e.oddSpots, i)
+	}
+}
+
+// name lets find see a running attempt.
+func (e *engine) name(i int32) {
+	e.runSlots.room(1, e.hashRun)
+	e.runSlots.put(e.hashRun(i), i)
+}
+
+func (e *engine) hashRun(i int32) uint64 { return hashJob(e.runs[i].id.Job) }
+
+// find looks a running attempt up.
 func (e *engine) find(id pool.AttemptID) (int32, bool) {
-	i := sort.Search(e.ran, func(i int) bool { return !attemptBefore(e.runs[i].id, id) })
-	return int32(i), i < e.ran && e.runs[i].id == id
+	return e.runSlots.find(hashJob(id.Job), func(i int32) bool { return e.runs[i].id == id })
 }
 
 // enter adds a holder to every count. Before the racks are built it may not
@@ -142,7 +152,7 @@ func (e *engine) enter(r run) int32 {
 		}
 		n := &e.nodes[h.node]
 		n.runs = append(n.runs, i)
-		if e.racks[r.class].place == nil {
+		if !e.racks[r.class].ready {
 			if r.holds {
 				n.held += h.gpus
 			}
@@ -155,18 +165,60 @@ func (e *engine) enter(r run) int32 {
 	}
 	if r.tier == pool.Spot {
 		e.spots[r.class] = append(e.spots[r.class], i)
+		e.spotsLoose[r.class] = true
 	} else {
 		h := &e.held[e.oc(r.class, r.org)]
 		h.runs = append(h.runs, i)
-		h.sorted = false
+		h.sorted, h.written = false, false
 	}
+	e.endings[r.class].add(e, i)
 	if v := &e.reserved[r.class]; v.set {
-		e.runs[i].lasting = e.lasts(&e.runs[i], v) // once, so that release and restore undo each other
+		x := &e.runs[i]
+		x.lasting, x.judged = e.lasts(x, v), v.number // once, so that release and restore undo each other
 	}
 	if !r.gone {
-		e.count1(&e.runs[i], 1)
+		e.count1(i, 1)
 	}
 	return i
+}
+
+// leave takes a holder out of the state. Its slot is free when the lists have
+// been swept.
+func (e *engine) leave(i int32) {
+	r := &e.runs[i]
+	if !r.gone {
+		e.release(i)
+	}
+	is := func(x int32) bool { return x == i }
+	for _, h := range r.nodes {
+		if h.node >= 0 {
+			n := &e.nodes[h.node]
+			n.runs = slices.DeleteFunc(n.runs, is)
+			if r.holds {
+				e.shift(h.node, -h.gpus, 0)
+			}
+		}
+	}
+	if r.tier == pool.Spot {
+		e.spots[r.class] = slices.DeleteFunc(e.spots[r.class], is)
+	} else {
+		h := &e.held[e.oc(r.class, r.org)]
+		h.runs, h.covered = slices.DeleteFunc(h.runs, is), false
+	}
+	if r.running {
+		e.runSlots.drop(e.hashRun(i), i)
+	}
+	e.endings[r.class].stale++
+	r.dead = true
+	e.deadRuns = append(e.deadRuns, i)
+}
+
+// orderSpots puts the spot attempts of a class in the order of victims.
+func (e *engine) orderSpots(c int32) {
+	if e.spotsLoose[c] {
+		sortBy(e.spots[c], e.milder)
+		e.spotsLoose[c] = false
+	}
 }
 
 func when(yes bool, n int) int {
@@ -178,18 +230,28 @@ func when(yes bool, n int) int {
 
 // count1 adds (sign 1) or takes away (-1) a holder in quota, budget and
 // reservation.
-func (e *engine) count1(r *run, sign int) {
+func (e *engine) count1(i int32, sign int) {
+	r := &e.runs[i]
 	k := sign * r.units
 	if r.tier == pool.Spot {
 		e.spotUse[r.class] += k
 	} else {
 		e.ledger.charge(r.class, r.account, k, r.tier == pool.Guaranteed)
-		e.held[e.oc(r.class, r.org)].covered = false
-		e.touched = append(e.touched, r.org)
+		h := &e.held[e.oc(r.class, r.org)]
+		h.covered, h.written = false, false
+		e.touched = append(e.touched, touch{r.class, r.account})
 	}
-	e.budgets.commit(e, r, sign)
+	if len(r.charges) > 0 {
+		e.budgets.commit(e, r, sign)
+	}
 	v := &e.reserved[r.class]
-	if v.set && r.lasting {
+	if !v.set {
+		return
+	}
+	if r.judged != v.number { // what was gone when it was made doesn't count
+		r.lasting, r.judged = sign < 0 && r.end > v.at && !v.returned[i], v.number
+	}
+	if r.lasting {
 		v.use[r.org] += when(r.tier != pool.Spot, k)
 		if r.org == v.org && r.tier != pool.Spot && (!v.guaranteed || r.tier == pool.Guaranteed) {
 			v.slack -= k
@@ -211,7 +273,7 @@ func (e *engine) release(i int32) {
 			e.shift(h.node, 0, -h.gpus)
 		}
 	}
-	e.count1(r, -1)
+	e.count1(i, -1)
 }
 
 // restore undoes release.
@@ -223,7 +285,7 @@ func (e *engine) restore(i int32) {
 			e.shift(h.node, 0, h.gpus)
 		}
 	}
-	e.count1(r, 1)
+	e.count1(i, 1)
 }
 
 // cover computes which GPUs of an organisation in a class are own and which

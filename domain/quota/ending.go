@@ -1,0 +1,147 @@
+package quota
+
+import (
+	"slices"
+
+	"gpupool/domain/pool"
+)
+
+// endings is the holders of a class with a declared end, the soonest first. It
+// is put in order when somebody asks.
+type endings struct {
+	items []int32 // by end, then id
+	fresh []int32 // not in order yet
+	stale int     // of items that are no holders any more
+}
+
+func (l *endings) add(e *engine, i int32) {
+	if e.runs[i].end != pool.Never {
+		l.fresh = append(l.fresh, i)
+	}
+}
+
+// settle brings what was added to its place.
+func (l *endings) settle(e *engine) []int32 {
+	if l.stale > 0 {
+		l.items = slices.DeleteFunc(l.items, func(i int32) bool { return e.runs[i].dead })
+		l.stale = 0
+	}
+	if len(l.fresh) == 0 {
+		return l.items
+	}
+	sortBy(l.fresh, e.endsBefore)
+	if n := len(l.items); n == 0 || e.endsBefore(l.items[n-1], l.fresh[0]) {
+		l.items = append(l.items, l.fresh...)
+	} else {
+		l.items = merged(l.items, l.fresh, e.endsBefore)
+	}
+	l.fresh = l.fresh[:0]
+	return l.items
+}
+
+// merged is two ordered lists as one.
+func merged(a, b []int32, less func(x, y int32) bool) []int32 {
+	out := slices.Grow(a, len(b))[:len(a)+len(b)]
+	i, k := len(a)-1, len(b)-1
+	for at := len(out) - 1; k >= 0; at-- {
+		if i >= 0 && less(b[k], out[i]) {
+			out[at], i = out[i], i-1
+		} else {
+			out[at], k = b[k], k-1
+		}
+	}
+	return out
+}
+
+func (e *engine) endsBefore(x, y int32) bool {
+	a, b := &e.runs[x], &e.runs[y]
+	if a.end != b.end {
+		return a.end < b.end
+	}
+	return attemptBefore(a.id, b.id)
+}
+
+// future is what comes free in a class for a job, the soonest first: declared
+// ends, and where an owner could take back.
+type future struct {
+	e    *engine
+	late []int32 // ends that are past, by id: they come at any moment
+	ends []int32
+	back *heap[ending]
+}
+
+func (e *engine) ends(c int32, j *job, claims bool) *future {
+	f := &future{e: e, ends: e.endings[c].settle(e)}
+	for len(f.ends) > 0 && e.runs[f.ends[0]].end <= e.now {
+		f.late, f.ends = append(f.late, f.ends[0]), f.ends[1:]
+	}
+	e.byID(f.late)
+	f.back = &heap[ending]{less: e.sooner}
+	if !claims {
+		return f
+	}
+	add := func(i int32) {
+		r := &e.runs[i]
+		if at, ok := e.back(r); ok && !r.gone && at < r.end {
+			f.back.items = append(f.back.items, ending{at, i, true})
+		}
+	}
+	for _, i := range e.spots[c] {
+		add(i)
+	}
+	for o := range e.orgs {
+		if int32(o) == j.org {
+			continue
+		}
+		// What leaves its organisation with less than its quota isn't taken
+		// back, and its use only falls on the way.
+		if over := e.org(c, int32(o)).over(); over > 0 {
+			for _, i := range e.held[e.oc(c, int32(o))].runs {
+				if e.runs[i].units <= over {
+					add(i)
+				}
+			}
+		}
+	}
+	f.back.init()
+	return f
+}
+
+func (e *engine) sooner(x, y ending) bool {
+	if x.at != y.at {
+		return x.at < y.at
+	}
+	if x.run != y.run {
+		return attemptBefore(e.runs[x.run].id, e.runs[y.run].id)
+	}
+	return x.back && !y.back
+}
+
+// next is what comes free next; false when nothing more does.
+func (f *future) next() (ending, bool) {
+	for {
+		from := &f.ends
+		if len(f.late) > 0 {
+			from = &f.late
+		}
+		if len(*from) == 0 {
+			break
+		}
+		i := (*from)[0]
+		r := &f.e.runs[i]
+		if r.gone {
+			*from = (*from)[1:]
+			continue
+		}
+		end := ending{max(f.e.now, r.end), i, false}
+		if len(f.back.items) > 0 && f.e.sooner(f.back.items[0], end) {
+			break
+		}
+		*from = (*from)[1:]
+		return end, true
+	}
+	if len(f.back.items) == 0 {
+		return ending{}, false
+	}
+	return f.back.pop(), true
+}

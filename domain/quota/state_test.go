@@ -1,0 +1,97 @@
+package quota
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"gpupool/domain/pool"
+)
+
+// rebuilt is the decision whose every step begins with the snapshot that the
+// steps before leave, read from nothing: what resolve does in place.
+func rebuilt(s *Snapshot, now pool.Instant) Plan {
+	var out Plan
+	from := *s
+	for step := 0; step < maxSteps; step++ {
+		e := build(&from, now)
+		e.decide()
+		if step == 0 {
+			e.conclude(&decision{})
+			out.Problems = slices.Clone(e.faults)
+		}
+		p := e.plan
+		for _, w := range p.Withdrawn {
+			n := len(out.Reclaim)
+			out.Reclaim = slices.DeleteFunc(out.Reclaim, func(r Promise) bool { return r.Job == w.Job })
+			if len(out.Reclaim) == n {
+				out.Withdrawn = append(out.Withdrawn, w)
+				continue
+			}
+			for _, v := range w.Keep {
+				for i := range out.Withdrawn {
+					o := &out.Withdrawn[i]
+					had := slices.ContainsFunc(s.Promises, func(x Promise) bool { return x.Job == o.Job && !x.Sent && slices.Contains(x.Victims, v) })
+					if had && !slices.Contains(o.Keep, v) {
+						o.Keep = append(o.Keep, v)
+					}
+				}
+			}
+		}
+		for _, a := range p.Admit {
+			out.Reclaim = slices.DeleteFunc(out.Reclaim, func(r Promise) bool { return r.Job == a.Job })
+			out.Admit = append(out.Admit, a)
+		}
+		out.Reclaim = append(out.Reclaim, p.Reclaim...)
+		out.Reserved = p.Reserved
+		if !p.Changes() {
+			if !s.Brief {
+				out.Wait = e.explain()
+			}
+			break
+		}
+		from = after(&from, p, now)
+	}
+	splits := map[pool.AttemptID]pool.Split{}
+	for _, a := range from.Running {
+		splits[a.ID] = a.Split
+	}
+	for i := range out.Admit {
+		out.Admit[i].Split = splits[pool.AttemptID{Job: out.Admit[i].Job, N: freshTry}]
+	}
+	for _, a := range s.Running {
+		if x := splits[a.ID]; x != a.Split {
+			out.Covers = append(out.Covers, CoverChange{a.ID, x})
+		}
+	}
+	sortBy(out.Covers, func(x, y CoverChange) bool { return attemptBefore(x.Attempt, y.Attempt) })
+	out.Version = s.Version
+	return out
+}
+
+// A decision takes up the plan of each of its steps in place. It must come to
+// the plan that is found when every step reads its snapshot from nothing.
+func TestStepsInPlaceAreStepsFromNothing(t *testing.T) {
+	t.Parallel()
+	var m met
+	steps := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(rt, &m, draws{fair: rapid.Bool().Draw(rt, "fair"), notice: rapid.Bool().Draw(rt, "notice"), priority: rapid.Bool().Draw(rt, "priority")})
+		for range 40 {
+			w.happen()
+			x := resolve(&w.snap, w.now)
+			steps += x.followed
+			if want := rebuilt(&w.snap, w.now); !reflect.DeepEqual(x.plan, want) {
+				rt.Fatalf("in place another plan than from nothing:\n%s", cmp.Diff(want, x.plan))
+			}
+			w.apply(x.plan)
+			w.now++
+		}
+	})
+	if !t.Failed() && steps == 0 {
+		t.Error("no decision had several steps")
+	}
+}
