@@ -174,11 +174,11 @@ func TestAQuoteTellsWhatDecideWouldDo(t *testing.T) {
 	}
 	s.Pending = []Job{ask("before", "uni", 4)}
 	s.Pending[0].Submitted--
-	if got := ExpectedStart(s, ask("j", "uni", 4), noon); got != noon.Add(time.Hour) {
+	if got := Quote(s, ask("j", "uni", 4), noon).Start; got != noon.Add(time.Hour+time.Second) { // in whole seconds
 		t.Errorf("behind one job, with two nodes coming free: %s", got)
 	}
 	s.Running[1].MaxEnd = pool.Never
-	if got := ExpectedStart(s, ask("j", "uni", 4), noon); got != noon.Add(2*time.Hour) {
+	if got := Quote(s, ask("j", "uni", 4), noon).Start; got != noon.Add(2*time.Hour+time.Second) {
 		t.Errorf("behind one job, with one node coming free: %s", got)
 	}
 }

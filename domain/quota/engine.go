@@ -278,7 +278,8 @@ func (e *engine) indexNodes() {
 		}
 		x.gpus = count(e, n.GPUs, "GPUs", n.ID)
 		x.cap = max(0, x.gpus-count(e, n.Foreign, "foreign GPUs", n.ID))
-		x.open = n.State == Ready && !n.Maintenance.Contains(e.now)
+		x.ready = n.State == Ready
+		x.open = x.ready && !n.Maintenance.Contains(e.now)
 		e.anyMaintenance = e.anyMaintenance || x.open && n.Maintenance.Start > e.now
 		e.nodes = append(e.nodes, x)
 		e.whole[c] += x.cap
