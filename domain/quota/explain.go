@@ -254,11 +254,7 @@ func (e *engine) victim(i int32) Victim {
 // and no owner claims: one play of the future for all of them, of at most
 // `most` decisions. A job whose start lies beyond it is absent.
 func Starts(s Snapshot, plan Plan, now pool.Instant, most int) map[pool.JobID]pool.Instant {
-	f := forecast{snap: s, jobs: map[pool.JobID]Job{}, tries: map[pool.JobID]int{}}
-	f.snap.Running, f.snap.Brief = slices.Clone(s.Running), true
-	for _, j := range s.Pending {
-		f.jobs[j.ID] = j
-	}
+	f := newForecast(s, now)
 	out := map[pool.JobID]pool.Instant{}
 	for left := most; ; left-- {
 		for _, a := range plan.Admit {
@@ -267,7 +263,7 @@ func Starts(s Snapshot, plan Plan, now pool.Instant, most int) map[pool.JobID]po
 			}
 		}
 		f.apply(plan, "", now)
-		next, ok := f.next(now, max(1, left))
+		next, ok := f.next(now, func(n int) int { return (n - 1) / max(1, left) })
 		if !ok || left <= 0 || len(f.snap.Pending) == 0 {
 			return out
 		}

@@ -18,7 +18,8 @@ type Answer struct {
 	Position  int
 	// Start is the latest start if nothing new is submitted: now when admitted,
 	// pool.Never when it can't be told.
-	Start pool.Instant
+	Start  pool.Instant
+	Likely Likely // by the habits of the snapshot, while it waits; never beyond Start
 }
 
 // Quote asks Decide about one more job. A job of the same id in the queue is
@@ -49,6 +50,9 @@ func Quote(s Snapshot, j Job, now pool.Instant) Answer {
 		}
 	}
 	a.Start = latest(e, d.plan, j.ID)
+	if l := likely(after(&s, d.plan, now), Plan{}, j.ID, now); l.Known() {
+		a.Likely = Likely{min(l.Early, a.Start), min(l.Middle, a.Start), min(l.Late, a.Start)}
+	}
 	return a
 }
 

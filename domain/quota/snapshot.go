@@ -22,7 +22,8 @@ type Snapshot struct {
 	Decayed  []DecayedUse
 	Windows  []Window
 	Policy   Policy
-	Brief    bool // explain nothing: Plan.Wait stays empty (for replay)
+	Habits   *Habits // how declared limits were used; nil: nothing is known
+	Brief    bool    // explain nothing: Plan.Wait stays empty (for replay)
 }
 
 // Class is a purchasable kind of GPU.
