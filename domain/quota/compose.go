@@ -272,4 +272,5 @@ func (e *engine) conclude(d *decision) {
 	slices.Sort(e.faults)
 	e.faults = slices.Compact(e.faults)
 	d.plan.Problems = slices.Clone(e.faults)
+	d.plan.Next = e.next()
 }

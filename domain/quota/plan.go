@@ -12,7 +12,12 @@ type Plan struct {
 	Withdrawn []Withdrawal  // stored promises that are over without having been used
 	Reserved  []Reservation // what backfill must leave alone, at most one per class
 	Wait      []Waiting     // every pending job that isn't admitted, in queue order
-	Problems  []string      // where the snapshot contradicts itself
+	// Next is the soonest instant after now at which, with this plan applied,
+	// the decision could change though nothing happens; pool.Never when there is
+	// none. Where what holds a job moves all the time (what is committed against
+	// a budget, decayed use), it is at most a minute from now.
+	Next     pool.Instant
+	Problems []string // where the snapshot contradicts itself
 }
 
 // Changes tells whether applying the plan would change anything.

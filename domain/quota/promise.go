@@ -136,11 +136,15 @@ func (e *engine) occupy(o *openPromise) {
 	j.done, j.promised, j.stopAt, j.victims = true, true, o.stored.StopAt, e.holding(o.victims)
 }
 
-// runOf is a holder for a job that doesn't run yet.
+// runOf is a holder for a job that doesn't run yet. One that still waits for
+// its GPUs is covered last, as if it started at no time yet.
 func (e *engine) runOf(j *job, c int32, nodes []hold, holds bool) run {
-	minRun := max(e.now.Add(e.classes[c].MinRun), e.now+1)
+	minRun, started := max(e.now.Add(e.classes[c].MinRun), e.now+1), e.now
+	if !holds {
+		started = pool.Never
+	}
 	return run{fixed: j.fixed, minRun: minRun, id: pool.AttemptID{Job: e.id(j)}, org: j.org, account: j.account, class: c, units: j.units, tier: j.tier,
-		priority: j.priority, started: e.now, end: e.endOf(j), protected: true, holds: holds, nodes: nodes, charges: e.charges(j)}
+		priority: j.priority, started: started, end: e.endOf(j), protected: true, holds: holds, nodes: nodes, charges: e.charges(j)}
 }
 
 func (e *engine) overbooked(nodes []hold) bool {
@@ -257,7 +261,12 @@ func (e *engine) fulfil(o *openPromise) {
 			return
 		}
 	}
-	e.runs[o.run].holds = true
+	r := &e.runs[o.run]
+	r.holds, r.started = true, e.now
+	if r.tier != pool.Spot {
+		h := &e.held[e.oc(r.class, r.org)]
+		h.sorted, h.covered = false, false
+	}
 	for _, h := range o.nodes {
 		e.shift(h.node, h.gpus, 0)
 	}

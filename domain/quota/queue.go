@@ -138,6 +138,9 @@ func (e *engine) file(i int32) {
 		l.loose = !e.jobBefore(&e.jobs[l.jobs[n-1]], j)
 	}
 	l.jobs = append(l.jobs, i)
+	if j.of.NotBefore > e.now {
+		e.notBefore = append(e.notBefore, i)
+	}
 	if j.reasons = e.excluded(j); j.reasons != nil {
 		j.bucket = -1
 		return

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -69,6 +70,9 @@ func rebuilt(s *Snapshot, now pool.Instant) Plan {
 	}
 	sortBy(out.Covers, func(x, y CoverChange) bool { return attemptBefore(x.Attempt, y.Attempt) })
 	out.Version = s.Version
+	e := build(&from, now)
+	e.decide()
+	out.Next = e.next()
 	return out
 }
 
@@ -94,4 +98,43 @@ func TestStepsInPlaceAreStepsFromNothing(t *testing.T) {
 	if !t.Failed() && steps == 0 {
 		t.Error("no decision had several steps")
 	}
+}
+
+// Between a decision and its Next nothing changes by itself.
+func TestNothingChangesBeforeNext(t *testing.T) {
+	t.Parallel()
+	var m met
+	changed, looked := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(rt, &m, draws{fair: rapid.Bool().Draw(rt, "fair"), notice: rapid.Bool().Draw(rt, "notice"), priority: rapid.Bool().Draw(rt, "priority")})
+		for range 40 {
+			w.happen()
+			plan := Decide(w.snap, w.now)
+			w.apply(plan)
+			s := w.snap
+			s.Brief = true
+			for range 3 {
+				if plan.Next <= w.now {
+					rt.Fatalf("next is %s, now %s", plan.Next, w.now)
+				}
+				at := plan.Next - 1
+				if span := min(int64(plan.Next), int64(w.now.Add(12*time.Hour))) - int64(w.now); rapid.Bool().Draw(rt, "in between") {
+					at = w.now + pool.Instant(rapid.Int64Range(0, span-1).Draw(rt, "later"))
+				}
+				if looked++; at > w.now && at != pool.Never-1 && (plan.Next > w.now.Add(continuous) || len(s.Budgets)+len(s.Decayed) == 0) {
+					if other := Decide(s, at); other.Changes() {
+						rt.Fatalf("at %s, before next %s, the decision of %s changed: %+v", at, plan.Next, w.now, brief(other))
+					}
+				}
+			}
+			if plan.Next != pool.Never && Decide(s, plan.Next).Changes() {
+				changed++
+			}
+			w.now++
+		}
+	})
+	if !t.Failed() && changed == 0 {
+		t.Error("no decision changed at its Next")
+	}
+	t.Logf("%d of %d changed at their Next", changed, looked/3)
 }

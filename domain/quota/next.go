@@ -1,0 +1,139 @@
+package quota
+
+import (
+	"time"
+
+	"gpupool/domain/pool"
+)
+
+// continuous is how often a decision is looked at again where what it depends
+// on moves all the time: what is committed against a budget that holds a job,
+// decayed use where it orders a reservation.
+const continuous = time.Minute
+
+// moment finds the soonest of several instants after now.
+type moment struct{ now, at pool.Instant }
+
+func (m *moment) add(t pool.Instant) {
+	if t > m.now && t < m.at {
+		m.at = t
+	}
+}
+
+// next is the soonest instant after now at which the decision could change
+// though nothing happens, with its plan taken up; pool.Never when there is none.
+func (e *engine) next() pool.Instant {
+	m := moment{e.now, pool.Never}
+	e.nextOfNodes(&m)
+	if e.nextOfJobs(&m) {
+		e.nextOfRuns(&m)
+		e.nextOfReservations(&m)
+	}
+	return m.at
+}
+
+// nextOfNodes is when maintenance begins or ends, and when a promise can't be
+// kept any more: its victims are overdue, or its nodes are taken away too soon.
+func (e *engine) nextOfNodes(m *moment) {
+	for i := range e.nodes {
+		if n := &e.nodes[i]; n.maintenance.End > e.now {
+			m.add(n.maintenance.Start)
+			m.add(n.maintenance.End)
+		}
+	}
+	for i := range e.promises {
+		o := &e.promises[i]
+		if o.over {
+			continue
+		}
+		if limit := e.policy.DrainLimit; limit > 0 {
+			m.add(o.stored.StopAt.Add(limit) + 1)
+		}
+		for _, h := range o.nodes {
+			m.add(e.nodes[h.node].maintenance.Start - e.jobs[o.job].longest + 1)
+		}
+	}
+}
+
+// nextOfJobs is when waiting jobs may start by their own wish or by a window,
+// or may reserve. It says whether any competes, or soon does.
+func (e *engine) nextOfJobs(m *moment) bool {
+	waits := false
+	for _, i := range e.notBefore {
+		if j := &e.jobs[i]; !j.dead && j.of.NotBefore > e.now {
+			m.add(j.of.NotBefore)
+		}
+	}
+	for b := range e.buckets {
+		j := e.headOf(int32(b))
+		if j == nil {
+			continue
+		}
+		waits = true
+		if j.tier == pool.Burst && e.policy.ReserveAfter > 0 {
+			m.add(j.submitted.Add(e.policy.ReserveAfter))
+		}
+		for _, c := range j.classes {
+			if len(e.charges(j)) > 0 && !e.affordable(j, c) {
+				m.add(e.now.Add(continuous))
+				break
+			}
+		}
+	}
+	if waits {
+		for _, w := range e.in.Windows {
+			m.add(w.Closed.Start)
+			m.add(w.Closed.End)
+		}
+	}
+	return waits
+}
+
+// nextOfRuns is when the next of those that may be stopped leaves its minimum
+// run time.
+func (e *engine) nextOfRuns(m *moment) {
+	for i := range e.runs {
+		if r := &e.runs[i]; !r.dead && !r.gone && r.running && !r.fixed && r.tier != pool.Guaranteed {
+			m.add(r.minRun)
+		}
+	}
+}
+
+// nextOfReservations is when the shadow of a reservation may look different:
+// an end passes now, or the first moment at which an owner could take back.
+// What the reserved job would run into begins to count from its bound on.
+func (e *engine) nextOfReservations(m *moment) {
+	notice := pool.Instant(e.policy.Notice.Milliseconds())
+	for c := range e.reserved {
+		v := &e.reserved[c]
+		if !v.set && e.tries[c] == 0 {
+			continue
+		}
+		if e.policy.ReserveAfter > 0 && len(e.in.Decayed) > 0 && e.policy.HalfLife > 0 {
+			m.add(e.now.Add(continuous))
+		}
+		for _, i := range e.endings[c].settle(e) {
+			r := &e.runs[i]
+			if r.gone {
+				continue
+			}
+			for _, t := range [4]pool.Instant{r.end - notice, r.end - notice + 1, r.end, r.end + 1} {
+				m.add(t)
+			}
+			if r.end-notice > m.at {
+				break
+			}
+		}
+		k, ok := e.jobAt(v.job)
+		if !v.set || !ok {
+			continue
+		}
+		longest := e.jobs[k].longest
+		for _, w := range e.in.Windows {
+			m.add(w.Closed.Start - longest + 1)
+		}
+		for i := e.racks[c].lo; i < e.racks[c].hi && e.anyMaintenance; i++ {
+			m.add(e.nodes[i].maintenance.Start - longest + 1)
+		}
+	}
+}
