@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gpupool/domain"
+	"gpupool/domain/pool"
 )
 
 // pace is how often loops run when nothing wakes them (wall time).
@@ -24,27 +25,39 @@ var (
 // They only tick: the work is in the service's methods.
 func runLoops(ctx context.Context, s *domain.Service, p pace, clock *domain.BusinessClock, st domain.Store, log *slog.Logger) {
 	var wg sync.WaitGroup
-	wg.Go(func() { workLoop(ctx, s, p.look, log) })
+	wg.Go(func() { workLoop(ctx, s, p.look, clock, log) })
 	wg.Go(func() { keepLoop(ctx, s, p.keep, log) })
 	wg.Go(func() { watchLoop(ctx, s, log) })
 	wg.Go(func() { clockLoop(ctx, clock, st, p.look, log) })
 	wg.Wait()
 }
 
-// workLoop turns the cycle when woken and at least every look.
-func workLoop(ctx context.Context, s *domain.Service, look time.Duration, log *slog.Logger) {
-	tick := time.NewTicker(look)
-	defer tick.Stop()
+// workLoop turns the cycle when woken, when the decision could change by
+// itself, and at least every look.
+func workLoop(ctx context.Context, s *domain.Service, look time.Duration, clock *domain.BusinessClock, log *slog.Logger) {
+	timer := time.NewTimer(look)
+	defer timer.Stop()
 	said := said{log: log, what: "cycle"}
 	for {
 		said.note(ctx, s.Cycle(ctx, true))
+		timer.Reset(pause(s.NextDecision(), look, clock, pool.At(time.Now())))
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-timer.C:
 		case <-s.Hub().Woken():
 		}
 	}
+}
+
+// pause is how long the loop rests: until the decision could change by itself,
+// at most look. A moment that has passed is one that a failed cycle left: it
+// doesn't make the loop turn faster.
+func pause(next pool.Instant, look time.Duration, clock *domain.BusinessClock, wall pool.Instant) time.Duration {
+	if d := clock.Until(next, wall); d > 0 {
+		return min(d, look)
+	}
+	return look
 }
 
 func keepLoop(ctx context.Context, s *domain.Service, every time.Duration, log *slog.Logger) {

@@ -37,6 +37,17 @@ func (c *BusinessClock) Speed() int {
 	return c.row.Speed
 }
 
+// Until is how long the wall clock needs from a wall instant to a business
+// time: 0 when that has come.
+func (c *BusinessClock) Until(business, wall pool.Instant) time.Duration {
+	left := business - c.Business(wall)
+	if left <= 0 {
+		return 0
+	}
+	speed := pool.Instant(max(1, c.Speed()))
+	return min(left/speed+1, pool.Instant(maxAdvance.Milliseconds())).Sub(0)
+}
+
 // Set follows a stored row.
 func (c *BusinessClock) Set(row ClockRow) {
 	c.mu.Lock()

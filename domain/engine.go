@@ -70,10 +70,22 @@ func (s *Service) runEngineOnce(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	s.mu.Lock()
+	s.next = plan.Next
+	s.mu.Unlock()
 	for o := range a.orgs {
 		s.hub.Publish(string(o))
 	}
 	return plan.Changes() || a.downgraded, nil
+}
+
+// NextDecision is the business time at which the last decision could change
+// though nothing happens: a minimum run time ends, a job's own moment or a
+// window comes. 0 before the first decision, pool.Never when there is none.
+func (s *Service) NextDecision() pool.Instant {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.next
 }
 
 // applying is one plan on its way into the store.

@@ -52,6 +52,7 @@ type Service struct {
 
 	mu     sync.Mutex
 	last   *Decision                       // the engine's last plan, for the operator
+	next   pool.Instant                    // business time at which the decision could change by itself
 	seen   map[pool.AllocID]seenRun        // what reconcile saw last
 	listed pool.Instant                    // business time of the last complete list
 	health ClusterHealth                   // what the last contact said
