@@ -131,7 +131,9 @@ func (m *model) hold() {
 	}
 	for _, p := range m.s.Promises {
 		if i := slices.IndexFunc(m.s.Pending, func(j Job) bool { return j.ID == p.Job }); i >= 0 {
-			m.held = append(m.held, m.start(&m.s.Pending[i], p.Class, p.Placement))
+			h := m.start(&m.s.Pending[i], p.Class, p.Placement)
+			h.started = pool.Never // what waits for its GPUs is covered last
+			m.held = append(m.held, h)
 		}
 	}
 }
