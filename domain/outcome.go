@@ -11,7 +11,7 @@ import (
 )
 
 func midnightOf(y, m, d int, loc *time.Location) pool.Instant {
-	return pool.At(time.Date(y, time.Month(m), d, 0, 0, 0, 0, loc))
+	return pool.DayStart(y, time.Month(m), d, loc)
 }
 
 // outcome is how an attempt ended, and whether its job ends with it.

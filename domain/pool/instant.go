@@ -101,8 +101,8 @@ func (m Month) String() string { return fmt.Sprintf("%04d-%02d", m.Year, int(m.M
 func (m Month) Bounds(loc *time.Location) Interval {
 	n := m.Next()
 	return Interval{
-		At(time.Date(m.Year, m.Month, 1, 0, 0, 0, 0, loc)),
-		At(time.Date(n.Year, n.Month, 1, 0, 0, 0, 0, loc)),
+		DayStart(m.Year, m.Month, 1, loc),
+		DayStart(n.Year, n.Month, 1, loc),
 	}
 }
 
@@ -115,12 +115,29 @@ func ParseMonth(s string) (Month, error) {
 	return Month{t.Year(), t.Month()}, nil
 }
 
+// DayStart is the first instant of a day in a zone. Where clocks skip midnight
+// it is the moment of the change, where they show it twice the first of both,
+// where the zone left the whole day out the start of the next.
+func DayStart(y int, m time.Month, d int, loc *time.Location) Instant {
+	day := time.Date(y, m, d, 0, 0, 0, 0, time.UTC) // as if the zone were UTC
+	first := Never
+	for _, near := range []int{-1, 1} {
+		_, offset := day.AddDate(0, 0, near).In(loc).Zone()
+		t := day.Add(-time.Duration(offset) * time.Second)
+		ty, tm, td := t.In(loc).Date()
+		if !time.Date(ty, tm, td, 0, 0, 0, 0, time.UTC).Before(day) {
+			first = min(first, At(t))
+		}
+	}
+	return first
+}
+
 // NextMidnight is the first midnight of the zone strictly after i. Where a
 // day has no midnight (a clock change), it is the first instant of that day.
 func NextMidnight(i Instant, loc *time.Location) Instant {
 	y, m, d := i.In(loc).Date()
 	for k := 1; ; k++ {
-		if n := At(time.Date(y, m, d+k, 0, 0, 0, 0, loc)); n > i {
+		if n := DayStart(y, m, d+k, loc); n > i {
 			return n
 		}
 	}

@@ -52,6 +52,26 @@ func TestMonthsTileTheLineInEveryZone(t *testing.T) {
 	})
 }
 
+func TestADayStartsWhereTheClocksChange(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ zone, day, want string }{
+		{"Europe/Berlin", "2026-03-29", "2026-03-28T23:00:00.000Z"},
+		{"America/Asuncion", "1990-10-01", "1990-10-01T04:00:00.000Z"},  // midnight is skipped
+		{"America/Havana", "2026-11-01", "2026-11-01T04:00:00.000Z"},    // midnight comes twice
+		{"America/Sao_Paulo", "2018-02-18", "2018-02-18T03:00:00.000Z"}, // clocks go from midnight back to 23:00
+		{"Pacific/Apia", "2011-12-30", "2011-12-30T10:00:00.000Z"},      // there is no such day: the next begins
+		{"Pacific/Apia", "2011-12-31", "2011-12-30T10:00:00.000Z"},
+	} {
+		day, err := time.Parse(time.DateOnly, c.day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := DayStart(day.Year(), day.Month(), day.Day(), zone(t, c.zone)).String(); got != c.want {
+			t.Errorf("%s in %s starts at %s, not %s", c.day, c.zone, got, c.want)
+		}
+	}
+}
+
 func TestAtFloors(t *testing.T) {
 	t.Parallel()
 	if At(time.Unix(0, -1)) != -1 || At(time.Unix(0, 999_999)) != 0 {

@@ -62,7 +62,7 @@ func (r segmentRow) noun() (domain.Segment, error) {
 // dayOf is the first instant of the zone's day in which i lies.
 func dayOf(i pool.Instant, zone *time.Location) pool.Instant {
 	y, m, d := i.In(zone).Date()
-	return pool.At(time.Date(y, m, d, 0, 0, 0, 0, zone))
+	return pool.DayStart(y, m, d, zone)
 }
 
 // insertAtOnce bounds the rows of one insert, so that its arguments stay below
