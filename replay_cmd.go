@@ -4,38 +4,37 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"gpupool/domain/money"
-	"gpupool/domain/pool"
 	"gpupool/domain/replay"
 )
 
 func replayCommand() *cobra.Command {
-	var poolFile string
-	var noLending, restart bool
 	var in readFlags
+	var what whatIf
+	var poolFile, table string
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "replay FILE",
-		Short: "Run a trace of jobs through the engine and show waits, preemptions and invoices",
-		Args:  cobra.ExactArgs(1),
+		Short: "Run a trace of jobs through the engine: use, waits, fairness, preemptions, invoices, and what if",
+		Long: `Runs a trace of jobs (CSV of several formats, sacct's output, or any other by a map of columns; gzip or not)
+through the core that the portal runs, on the pool of a small file, and prints what came of it. With --compare,
+--with and --without the same trace runs in other settings too, side by side. Nothing is stored.
+
+What --with and --without take, also several with commas between:
+` + switchHelp(),
+		Example: `  gpupool replay jobs.csv --pool pool.json
+  gpupool replay sacct.txt --pool pool.json --zone Europe/Berlin --json
+  gpupool replay jobs.csv.gz --pool pool.json --without lending --compare fcfs --check
+  gpupool replay jobs.csv --pool pool.json --compare bigger.json --csv members`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := loadPool(poolFile)
-			if err != nil {
-				return err
-			}
-			t, err := in.read(args[0], p)
-			if err != nil {
-				return err
-			}
-			res, err := replay.Run(p, t.Jobs, replay.Options{Until: pool.Never, NoLending: noLending, Restart: restart})
-			if err != nil {
-				return err
-			}
-			report, err := replay.Summarise(p, res)
 			if err != nil {
 				return err
 			}
@@ -43,21 +42,132 @@ func replayCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, problem := range res.Problems {
-				fmt.Fprintln(cmd.ErrOrStderr(), "problem:", problem)
+			settings, err := what.settings(p)
+			if err != nil {
+				return err
 			}
-			_, err = fmt.Fprint(cmd.OutOrStdout(), report.Print(t, cur))
-			return err
+			t, results, reports, err := in.run(args[0], settings)
+			if err != nil {
+				return err
+			}
+			for i, res := range results {
+				for _, problem := range res.Problems {
+					fmt.Fprintf(cmd.ErrOrStderr(), "problem (%s): %s\n", reports[i].Name, problem)
+				}
+			}
+			out := cmd.OutOrStdout()
+			switch {
+			case asJSON:
+				err = replay.WriteJSON(out, t, reports, cur)
+			case table == "members":
+				err = replay.WriteMembersCSV(out, reports, cur)
+			case table == "jobs":
+				err = replay.WriteJobsCSV(out, reports, results)
+			case table != "":
+				return failed(exitUsage, "--csv: %q is neither members nor jobs", table)
+			case len(reports) > 1:
+				_, err = fmt.Fprint(out, t.Print(), replay.Compare(reports, cur))
+			default:
+				_, err = fmt.Fprint(out, t.Print(), reports[0].Print(cur))
+			}
+			if err != nil {
+				return err
+			}
+			for _, r := range reports {
+				if r.Law != nil && r.Law.Broken > 0 {
+					return fmt.Errorf("%s: %d times a member below its guarantee waited while a borrower ran in its place; first %s", r.Name, r.Law.Broken, r.Law.First)
+				}
+			}
+			return nil
 		},
 	}
 	c.Flags().StringVar(&poolFile, "pool", "", "pool.json: classes, nodes, organisations, plans, prices (required)")
-	c.Flags().BoolVar(&noLending, "no-lending", false, "keep every GPU with its owner, for comparison")
-	c.Flags().BoolVar(&restart, "restart", false, "preempted jobs begin again instead of from their checkpoint")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	c.Flags().StringVar(&table, "csv", "", "print CSV: members (a line for each member and GPU type) or jobs (a line for each job)")
+	c.MarkFlagsMutuallyExclusive("json", "csv")
+	what.add(c)
 	in.add(c)
 	if err := c.MarkFlagRequired("pool"); err != nil {
 		panic(err) // the flag is declared above
 	}
 	return c
+}
+
+func switchHelp() string {
+	var b strings.Builder
+	for _, x := range replay.Switches {
+		fmt.Fprintf(&b, "  %-13s %s\n", x.Name, x.Meaning)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// whatIf are the further settings that a trace is run in.
+type whatIf struct {
+	compare, with, without []string
+	check                  bool
+}
+
+func (w *whatIf) add(c *cobra.Command) {
+	c.Flags().StringArrayVar(&w.compare, "compare", nil, "run beside it on another pool.json, or as fcfs (first come, first served, without quotas) or fit (the same, but what fits may pass); may be repeated")
+	c.Flags().StringArrayVar(&w.with, "with", nil, "run beside it with these switched on; may be repeated")
+	c.Flags().StringArrayVar(&w.without, "without", nil, "run beside it without these; may be repeated")
+	c.Flags().BoolVar(&w.check, "check", false, "check at every change that no member is below its guarantee while work of it waits that would fit in a borrower's place")
+}
+
+// settings are the pool as its file says, and what is run beside it.
+func (w *whatIf) settings(p replay.Pool) ([]replay.Setting, error) {
+	base := replay.Setting{Name: "as the pool says", Pool: p, Check: w.check}
+	out := []replay.Setting{base}
+	for _, names := range w.with {
+		s, err := base.With(names)
+		if err != nil {
+			return nil, failed(exitUsage, "--with: %v", err)
+		}
+		out = append(out, s)
+	}
+	for _, names := range w.without {
+		s, err := base.Without(names)
+		if err != nil {
+			return nil, failed(exitUsage, "--without: %v", err)
+		}
+		out = append(out, s)
+	}
+	for _, name := range w.compare {
+		if name == "fcfs" || name == "fit" {
+			out = append(out, base.Baseline(name == "fit"))
+			continue
+		}
+		s := base
+		var err error
+		if s.Pool, err = loadPool(name); err != nil {
+			return nil, err
+		}
+		if s.Pool.Currency != p.Currency {
+			return nil, fmt.Errorf("%s: its currency is %s, that of the first pool is %s", name, s.Pool.Currency, p.Currency)
+		}
+		s.Name = strings.TrimSuffix(filepath.Base(name), ".json")
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// run reads the trace for each pool and runs it in each setting.
+func (f *readFlags) run(path string, settings []replay.Setting) (first replay.Trace, results []replay.Result, reports []replay.Report, err error) {
+	for i, s := range settings {
+		t, err := f.read(path, s.Pool)
+		if err != nil {
+			return t, nil, nil, err
+		}
+		if i == 0 {
+			first = t
+		}
+		res, r, err := s.Run(t.Jobs)
+		if err != nil {
+			return t, nil, nil, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		results, reports = append(results, res), append(reports, r)
+	}
+	return first, results, reports, nil
 }
 
 // readFlags say how a trace is read.

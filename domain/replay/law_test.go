@@ -76,7 +76,7 @@ func contended(t *rapid.T, p *Pool, jobs []Job) {
 
 func TestARunKeepsItsLaws(t *testing.T) {
 	t.Parallel()
-	var preempted, borrowed, waited, multi int
+	var preempted, borrowed, waited, multi, contests int
 	rapid.Check(t, func(t *rapid.T) {
 		p, jobs := drawn(t)
 		if rapid.IntRange(0, 3).Draw(t, "contended") == 0 { // an owner claims what a borrower has
@@ -119,9 +119,17 @@ func TestARunKeepsItsLaws(t *testing.T) {
 		preempted += res.Preemptions
 		capacity(t, p, res)
 		bills(t, p, res)
+		l := CheckLaw(p, res)
+		if l.Broken > 0 {
+			t.Fatalf("%s", l)
+		}
+		contests += l.Contests
+		first := FirstCome(p, jobs, rapid.Bool().Draw(t, "skip"), opt.Until)
+		capacity(t, p, first)
+		inOrder(t, first)
 	})
-	if preempted == 0 || borrowed == 0 || waited == 0 || multi == 0 {
-		t.Errorf("the hard cases were not met: %d preempted, %d borrowed, %d waited, %d on several nodes", preempted, borrowed, waited, multi)
+	if preempted == 0 || borrowed == 0 || waited == 0 || multi == 0 || contests == 0 {
+		t.Errorf("the hard cases were not met: %d preempted, %d borrowed, %d waited, %d on several nodes, %d waits inside a guarantee", preempted, borrowed, waited, multi, contests)
 	}
 }
 
@@ -206,8 +214,30 @@ func bills(t *rapid.T, p Pool, res Result) {
 			t.Fatalf("waits %+v", w)
 		}
 	}
-	if r.Held < 0 || r.Held > r.Offered {
-		t.Fatalf("held %d of %d", r.Held, r.Offered)
+	var held, lost pool.GPUMillis
+	for _, j := range res.Jobs {
+		for _, a := range j.Attempts {
+			held += pool.GPUMillis(int64(j.Units()) * int64(min(a.End, res.Until)-a.Admitted))
+		}
+	}
+	stops := 0
+	for _, c := range r.Classes {
+		if c.Held < 0 || c.Useful < 0 || c.Fragmented < 0 || c.Withheld < 0 || c.Useful > c.Held || c.Held+c.Fragmented+c.Withheld > c.Offered ||
+			c.Coming.Held > c.Held || c.Coming.Useful > c.Useful || c.Coming.Offered > c.Offered {
+			t.Fatalf("class %+v", c)
+		}
+		var fair pool.GPUMillis
+		for o := range c.Fair {
+			fair += c.Fair[o]
+		}
+		if fair > c.Offered || c.Jain < 0 || c.Jain > 10_000 {
+			t.Fatalf("class %s: fair shares of %d of %d, Jain's index %d", c.Class, fair, c.Offered, c.Jain)
+		}
+		lost += c.Lost
+		stops += c.Preemptions
+	}
+	if r.Held != held || lost != res.LostWork || stops != res.Preemptions {
+		t.Fatalf("held %d, the attempts held %d; lost %d and %d, stopped %d and %d", r.Held, held, lost, res.LostWork, stops, res.Preemptions)
 	}
 	ran := map[pool.OrgID]pool.GPUMillis{}
 	for _, j := range res.Jobs {
@@ -248,5 +278,26 @@ func bills(t *rapid.T, p Pool, res Result) {
 		if billed != ran[inv.Org] {
 			t.Fatalf("%s: %d GPU-ms billed, %d ran", inv.Org, billed, ran[inv.Org])
 		}
+	}
+}
+
+// inOrder: of two jobs that ask the same of the same class, the one that came
+// first starts first.
+func inOrder(t *rapid.T, res Result) {
+	type ask struct {
+		class pool.ClassID
+		shape
+	}
+	last := map[ask]pool.Instant{}
+	for _, j := range res.Jobs {
+		k := ask{j.Class, shape{j.Nodes, j.GPUs}}
+		at := pool.Never
+		if len(j.Attempts) > 0 {
+			at = j.Attempts[0].Admitted
+		}
+		if at < last[k] {
+			t.Fatalf("job %s starts at %s, before an earlier one at %s", j.ID, at, last[k])
+		}
+		last[k] = at
 	}
 }

@@ -38,8 +38,10 @@ type Attempt struct {
 	Covers    []Cover
 	Promised  pool.JobID // who takes its GPUs, when it is under notice
 	Rule      quota.Rule
-	Finished  bool // the job ended with it
+	Kept      time.Duration // of its work that counts; what is beyond is done again
+	Finished  bool          // the job ended with it
 	TimeLimit bool
+	Stopped   bool // for another job
 }
 
 // Cover is a decided split from an instant on.
@@ -67,7 +69,15 @@ type Promise struct {
 	StopAt  pool.Instant
 	Rule    quota.Rule
 	Kept    pool.Instant // 0: not
+	Over    pool.Instant // when it was withdrawn; 0: it wasn't
 	Open    bool         // at Until
+}
+
+// Reservation is a time in which the engine kept GPUs of a class for one job.
+type Reservation struct {
+	Class    pool.ClassID
+	Job      pool.JobID
+	From, To pool.Instant // To is pool.Never while it holds
 }
 
 // Result is everything that happened.
@@ -75,6 +85,7 @@ type Result struct {
 	From, Until pool.Instant
 	Jobs        []Outcome // in the order of the trace
 	Promises    []Promise
+	Reserved    []Reservation // in the order of From
 	Preemptions int
 	LostWork    pool.GPUMillis // work done again
 	Decisions   int
@@ -124,6 +135,8 @@ type sim struct {
 	used    []time.Duration // of each job's limit
 	running map[pool.JobID]int
 	classes map[pool.ClassID]int
+	open    map[pool.JobID]int // index into res.Promises
+	kept    int                // res.Reserved before it are over
 }
 
 // Run runs a trace on a pool. The same input gives the same result.
@@ -149,7 +162,7 @@ func Run(p Pool, jobs []Job, opt Options) (Result, error) {
 }
 
 func newSim(p Pool, jobs []Job, opt Options) *sim {
-	s := &sim{pool: p, opt: opt, snap: quota.Snapshot{Brief: true}, index: map[pool.JobID]int{}, running: map[pool.JobID]int{}, classes: map[pool.ClassID]int{}}
+	s := &sim{pool: p, opt: opt, snap: quota.Snapshot{Brief: true}, index: map[pool.JobID]int{}, running: map[pool.JobID]int{}, classes: map[pool.ClassID]int{}, open: map[pool.JobID]int{}}
 	s.snap.Nodes = p.NodeList()
 	slices.SortFunc(s.snap.Nodes, func(a, b quota.Node) int { // once, not in each decision
 		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.ID, b.ID))
@@ -233,7 +246,7 @@ func (s *sim) end(i int, a *Attempt, now pool.Instant, stopped bool) {
 	worked := max(0, now.Sub(a.Started))
 	s.used[i] += max(0, now.Sub(a.Started))
 	if !stopped {
-		a.Finished = true
+		a.Finished, a.Kept = true, worked
 		a.TimeLimit = worked < s.left[i]
 		return
 	}
@@ -245,6 +258,7 @@ func (s *sim) end(i int, a *Attempt, now pool.Instant, stopped bool) {
 	if s.opt.Restart {
 		kept = 0
 	}
+	a.Kept, a.Stopped = kept, true
 	s.res.LostWork += pool.GPUMillis(int64(j.Units()) * (worked - kept).Milliseconds())
 	s.left[i] = max(s.left[i]-kept, time.Second)
 	if j.Limit > 0 && j.Limit-s.used[i] < time.Minute {
@@ -266,7 +280,7 @@ func (s *sim) unrun(id pool.JobID) {
 
 func (s *sim) pend(i int) {
 	j := s.res.Jobs[i]
-	q := quota.Job{ID: j.ID, Org: j.Org, Project: j.Project, User: j.User, Classes: append([]pool.ClassID{j.Class}, j.Others...), Nodes: j.Nodes, GPUs: j.GPUs,
+	q := quota.Job{ID: j.ID, Org: j.Org, Project: j.Project, User: j.User, Classes: j.accepts(), Nodes: j.Nodes, GPUs: j.GPUs,
 		Tier: j.Tier, Priority: j.Priority, Submitted: j.Submit}
 	if j.Limit > 0 {
 		q.MaxRun = max(j.Limit-s.used[i], time.Minute)
@@ -306,8 +320,9 @@ func (s *sim) stopDue(now pool.Instant) (stopped bool) {
 
 func (s *sim) apply(plan quota.Plan, now pool.Instant) {
 	for _, w := range plan.Withdrawn {
-		s.withdraw(w)
+		s.withdraw(w, now)
 	}
+	s.reserve(plan, now)
 	admitted := map[pool.JobID]bool{}
 	for _, x := range plan.Admit {
 		admitted[x.Job] = true
@@ -328,6 +343,7 @@ func (s *sim) apply(plan quota.Plan, now pool.Instant) {
 	}
 	for _, p := range plan.Reclaim {
 		s.snap.Promises = append(s.snap.Promises, p)
+		s.open[p.Job] = len(s.res.Promises)
 		s.res.Promises = append(s.res.Promises, Promise{Job: p.Job, Class: p.Class, Place: p.Placement, Victims: p.Victims, Made: now, StopAt: p.StopAt, Rule: p.Rule, Open: true})
 		for _, v := range p.Victims {
 			i := s.index[v.Job]
@@ -337,6 +353,24 @@ func (s *sim) apply(plan quota.Plan, now pool.Instant) {
 			}
 			a.Notice, a.StopAt, a.Promised, a.Rule = now, p.StopAt, p.Job, p.Rule
 			heap.Push(&s.queue, event{at: p.StopAt, kind: evStop, job: i, n: v.N})
+		}
+	}
+}
+
+// reserve writes down for whom GPUs are kept from now on.
+func (s *sim) reserve(plan quota.Plan, now pool.Instant) {
+	for k := len(s.res.Reserved) - 1; k >= s.kept; k-- {
+		r := &s.res.Reserved[k]
+		if r.To == pool.Never && !slices.ContainsFunc(plan.Reserved, func(x quota.Reservation) bool { return x.Class == r.Class && x.Job == r.Job }) {
+			r.To = now
+		}
+	}
+	for s.kept < len(s.res.Reserved) && s.res.Reserved[s.kept].To != pool.Never {
+		s.kept++
+	}
+	for _, x := range plan.Reserved {
+		if !slices.ContainsFunc(s.res.Reserved[s.kept:], func(r Reservation) bool { return r.Class == x.Class && r.Job == x.Job && r.To == pool.Never }) {
+			s.res.Reserved = append(s.res.Reserved, Reservation{x.Class, x.Job, now, pool.Never})
 		}
 	}
 }
@@ -361,20 +395,26 @@ func (s *sim) admit(x quota.Admission, now pool.Instant) {
 		// Its protection ends then: a claim may go on.
 		heap.Push(&s.queue, event{at: now.Add(time.Duration(s.pool.MinRun)), kind: evWake})
 	}
-	s.snap.Promises = slices.DeleteFunc(s.snap.Promises, func(p quota.Promise) bool { return p.Job == x.Job })
-	for k := range s.res.Promises {
-		if p := &s.res.Promises[k]; p.Job == x.Job && p.Open {
-			p.Open, p.Kept = false, now
-		}
+	if p := s.promised(x.Job); p != nil {
+		p.Kept = now
 	}
 }
 
-func (s *sim) withdraw(w quota.Withdrawal) {
-	s.snap.Promises = slices.DeleteFunc(s.snap.Promises, func(p quota.Promise) bool { return p.Job == w.Job })
-	for k := range s.res.Promises {
-		if p := &s.res.Promises[k]; p.Job == w.Job {
-			p.Open = false
-		}
+// promised ends the open promise of a job; nil when it has none.
+func (s *sim) promised(job pool.JobID) *Promise {
+	k, ok := s.open[job]
+	if !ok {
+		return nil
+	}
+	delete(s.open, job)
+	s.snap.Promises = slices.DeleteFunc(s.snap.Promises, func(p quota.Promise) bool { return p.Job == job })
+	s.res.Promises[k].Open = false
+	return &s.res.Promises[k]
+}
+
+func (s *sim) withdraw(w quota.Withdrawal, now pool.Instant) {
+	if p := s.promised(w.Job); p != nil {
+		p.Over = now
 	}
 	for _, v := range w.Keep {
 		if a := &s.res.Jobs[s.index[v.Job]].Attempts[v.N-1]; a.End == pool.Never {
@@ -398,13 +438,20 @@ func (s *sim) finish() {
 	}
 	if s.res.Until != pool.Never {
 		s.explain()
+	}
+	s.res.close()
+}
+
+// close ends a run at its last end, where nothing else ended it.
+func (r *Result) close() {
+	if r.Until != pool.Never {
 		return
 	}
-	s.res.Until = s.res.From
-	for _, j := range s.res.Jobs {
+	r.Until = r.From
+	for _, j := range r.Jobs {
 		for _, a := range j.Attempts {
 			if a.End != pool.Never {
-				s.res.Until = max(s.res.Until, a.End)
+				r.Until = max(r.Until, a.End)
 			}
 		}
 	}

@@ -77,9 +77,9 @@ func TestTheFiguresOfATinyTraceAreThoseMadeByHand(t *testing.T) {
 		t.Errorf("%d jobs, %d done, %d preempted, %d lost: want 5, 5, 1, 0", r.Jobs, r.Done, r.Preemptions, r.LostWork)
 	}
 	want := []Waits{
-		{Tier: pool.Guaranteed, Jobs: 1},
-		{Tier: pool.Burst, Jobs: 3, Median: 0, P95: time.Hour, Max: time.Hour},
-		{Tier: pool.Spot, Jobs: 1},
+		{pool.Guaranteed, Spread{Jobs: 1}},
+		{pool.Burst, Spread{Jobs: 3, Median: 0, P95: time.Hour, Max: time.Hour}},
+		{pool.Spot, Spread{Jobs: 1}},
 	}
 	if len(r.Waits) != len(want) {
 		t.Fatalf("waits %+v", r.Waits)
