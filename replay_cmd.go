@@ -34,6 +34,12 @@ What --with and --without take, also several with commas between:
   gpupool replay jobs.csv --pool pool.json --compare bigger.json --csv members`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if table != "" && table != "members" && table != "jobs" {
+				return failed(exitUsage, "--csv: %q is neither members nor jobs", table)
+			}
+			if table != "" && asJSON || in.format != "" && in.columns != "" {
+				return failed(exitUsage, "give one of --json and --csv, and one of --format and --columns")
+			}
 			p, err := loadPool(poolFile)
 			if err != nil {
 				return err
@@ -63,8 +69,6 @@ What --with and --without take, also several with commas between:
 				err = replay.WriteMembersCSV(out, reports, cur)
 			case table == "jobs":
 				err = replay.WriteJobsCSV(out, reports, results)
-			case table != "":
-				return failed(exitUsage, "--csv: %q is neither members nor jobs", table)
 			case len(reports) > 1:
 				_, err = fmt.Fprint(out, t.Print(), replay.Compare(reports, cur))
 			default:
@@ -84,7 +88,6 @@ What --with and --without take, also several with commas between:
 	c.Flags().StringVar(&poolFile, "pool", "", "pool.json: classes, nodes, organisations, plans, prices (required)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	c.Flags().StringVar(&table, "csv", "", "print CSV: members (a line for each member and GPU type) or jobs (a line for each job)")
-	c.MarkFlagsMutuallyExclusive("json", "csv")
 	what.add(c)
 	in.add(c)
 	if err := c.MarkFlagRequired("pool"); err != nil {
@@ -181,7 +184,6 @@ func (f *readFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.columns, "columns", "", "map.json: how the columns of any other trace are called")
 	c.Flags().StringVar(&f.zone, "zone", "", "time zone of dates without an offset, for example Europe/Berlin (the format's or the pool's when absent)")
 	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first row that can't be used")
-	c.MarkFlagsMutuallyExclusive("format", "columns")
 }
 
 // read reads the trace at a path; one without a job that can be used is an error.

@@ -18,7 +18,7 @@ func TestReplayPrintsWaitsPreemptionsAndInvoices(t *testing.T) {
 		says        []string
 	}{
 		{"philly_excerpt.csv", "philly.json", 15, []string{"trace      Philly (Gavel): 600 rows, 579 jobs read\n", "  skipped  21 rows: duration_s_estimated: no duration from 1 to 1000000000 s (first in line 153)\n", "704 GPUs\n",
-			"jobs       579 run, 579 done", "waiting    burst      median 0s"}},
+			"jobs       579 run, 579 done", "waiting    burst          median 0s", "  synthetic declared limits: 2 times the length, nothing drawn\n"}},
 		{"spot2026_synthetic_excerpt.csv", "spot2026.json", 15, []string{"trace      spot 2026: 400 rows, 400 jobs read\n", "jobs       400 run, 400 done", "waiting    burst ", "waiting    spot "}},
 		{"own_excerpt.csv", "../../../testdata/demo/pool.json", 5, []string{"trace      GPU Pool: 3 rows, 3 jobs read\n", "jobs       3 run, 3 done"}},
 	} {
@@ -31,7 +31,8 @@ func TestReplayPrintsWaitsPreemptionsAndInvoices(t *testing.T) {
 				t.Errorf("%s: %q is not said:\n%s", tt.trace, x, out)
 			}
 		}
-		for _, x := range []string{`(?m)^allocated  \d+\.\d\d % of the capacity \([\d.]+ of [\d.]+ GPU-hours\)$`, `(?m)^preempted  \d+ times, `, `(?m)^sum +[\d.]+ EUR, net$`} {
+		for _, x := range []string{`(?m)^allocated  \d+\.\d\d % of the capacity, \d+\.\d\d % while jobs arrive$`, `(?m)^class      \S+ +\d+ GPUs, allocated [\d.]+ of [\d.]+ GPU-hours`,
+			`(?m)^  idle     free while jobs wait: fragmented `, `(?m)^preempted  \d+ times$`, `(?m)^fairness   Jain's index [01]\.\d{4} `, `(?m)^sum +[\d.]+ EUR, net$`} {
 			if !regexp.MustCompile(x).MatchString(out) {
 				t.Errorf("%s: nothing like %s:\n%s", tt.trace, x, out)
 			}
@@ -74,5 +75,53 @@ func TestReplayRefusesWhatItCanNotReadInOneLine(t *testing.T) {
 	}
 	if _, errs, code := typed(t, "replay", trace); code != exitUsage || !strings.Contains(errs, `"pool" not set`) {
 		t.Errorf("no pool file: exit code %d: %s", code, errs)
+	}
+}
+
+func TestReplayRunsSettingsSideBySide(t *testing.T) {
+	t.Parallel()
+	trace, three := replayData+"sacct_generated.txt", replayData+"three.json"
+	out, errs, code := typed(t, "replay", trace, "--pool", three, "--check", "--without", "lending", "--with", "fair_reclaim,lending", "--compare", three, "--compare", "fcfs", "--compare", "fit")
+	if code != 0 || errs != "" {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	for _, x := range []string{`figure +as the pool says +with fair_reclaim,lending +without lending +three +first come +first fit\n`, `(?m)^preempted +\d+ +\d+ \(same\) +0 \(-\d+\)`,
+		`(?m)^as the pool says: checked    \d+ moments`, `(?m)^all invoices EUR +[\d.]+ .* -$`} {
+		if !regexp.MustCompile(x).MatchString(out) {
+			t.Errorf("nothing like %s:\n%s", x, out)
+		}
+	}
+	out, _, code = typed(t, "replay", trace, "--pool", three, "--json")
+	if code != 0 || !strings.HasPrefix(out, "{\n \"trace\"") {
+		t.Errorf("exit code %d: %.200s", code, out)
+	}
+	for table, head := range map[string]string{"members": "setting,organisation,jobs,", "jobs": "setting,job,name,"} {
+		if out, _, code = typed(t, "replay", trace, "--pool", three, "--csv", table); code != 0 || !strings.HasPrefix(out, head) {
+			t.Errorf("%s: exit code %d: %.200s", table, code, out)
+		}
+	}
+	for _, tt := range []struct {
+		says string
+		args []string
+	}{
+		{"--with: notice can only be switched off", []string{"--with", "notice"}},
+		{`--without: "gravity" is none of lending, fair_reclaim`, []string{"--without", "gravity"}},
+		{`--csv: "invoices" is neither members nor jobs`, []string{"--csv", "invoices"}},
+		{`--zone: "Mars" is not a time zone`, []string{"--zone", "Mars"}},
+		{`--format: "pbs" is none of philly, `, []string{"--format", "pbs"}},
+		{"one of --format and --columns", []string{"--format", "slurm", "--columns", three}},
+	} {
+		if out, errs, code := typed(t, append([]string{"replay", trace, "--pool", three}, tt.args...)...); code != exitUsage || out != "" || !strings.Contains(errs, tt.says) {
+			t.Errorf("%v: exit code %d, printed %q and %q", tt.args, code, out, errs)
+		}
+	}
+	for _, tt := range []struct{ says, flag, value string }{
+		{"nothing.json: no such file", "--compare", "nothing.json"},
+		{`three.json: column map: json: unknown field`, "--columns", three},
+		{"the header does not fit the map (Helios lacks vc, ", "--format", "helios"},
+	} {
+		if _, errs, code := typed(t, "replay", trace, "--pool", three, tt.flag, tt.value); code != 1 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, tt.says) {
+			t.Errorf("%s %s: exit code %d: %s", tt.flag, tt.value, code, errs)
+		}
 	}
 }

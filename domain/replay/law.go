@@ -29,7 +29,7 @@ func CheckLaw(p Pool, res Result) Law {
 	s := newScene(p, &res)
 	s.sweep(func(int, pool.Instant) {}, func(now pool.Instant) {
 		for c := range s.classes {
-			if s.classes[c].touched || p.MinRun > 0 && len(s.classes[c].waiting) > 0 {
+			if s.classes[c].touched {
 				l.Moments++
 				s.lawAt(&l, c, now)
 			}
