@@ -60,6 +60,9 @@ type apiReason struct {
 	Limit   int64   `json:"limit"`
 	Until   apiTime `json:"until"`
 	Ref     string  `json:"ref,omitempty"`
+	Quota   int64   `json:"quota"`     // of the organisation in the class; 0 where it doesn't matter
+	Used    int64   `json:"used"`      // of it, what is borrowed added
+	Other   int64   `json:"elsewhere"` // free on nodes where the job may not run
 }
 
 type apiEnd struct {
@@ -184,7 +187,7 @@ func (q *call) reasons(all []pool.Reason) []apiReason {
 		if moneyReasons[r.Code] {
 			unit = "minor"
 		}
-		out = append(out, apiReason{string(r.Code), q.reason(r), q.lifts(r.Code), string(r.Class), unit, r.Need, r.Have, r.Limit, apiTime(r.Until), r.Ref})
+		out = append(out, apiReason{string(r.Code), q.reason(r), q.lifts(r.Code), string(r.Class), unit, r.Need, r.Have, r.Limit, apiTime(r.Until), r.Ref, r.Quota, r.Used, r.Elsewhere})
 	}
 	return out
 }

@@ -60,7 +60,7 @@ func TestEveryWaitReasonIsASentenceWithItsNumbers(t *testing.T) {
 	t.Parallel()
 	f := english(t, "Europe/Berlin", "EUR")
 	for _, r := range pool.Reasons {
-		s := f.reason(pool.Reason{Code: r.Code, Need: 4107, Have: 3209, Limit: 2311, Until: 1_793_610_000_000, Ref: "ref-7"})
+		s := f.reason(pool.Reason{Code: r.Code, Need: 4107, Have: 3209, Limit: 2311, Until: 1_793_610_000_000, Ref: "ref-7", Class: "h100"})
 		if strings.Contains(s, "%!") || strings.Contains(s, "[") || s == "" {
 			t.Errorf("%s: %q", r.Code, s)
 		}

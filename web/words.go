@@ -1,6 +1,8 @@
 package web
 
 import (
+	"strings"
+
 	"gpupool/domain"
 	"gpupool/domain/money"
 	"gpupool/domain/pool"
@@ -42,9 +44,13 @@ func (f format) reason(r pool.Reason) string {
 		until = f.T("a time that is not known yet")
 	}
 	if moneyReasons[r.Code] {
-		return f.index(row.Sentence, f.money(money.Amount(r.Need)), f.money(money.Amount(r.Have)), f.money(money.Amount(r.Limit)), until, r.Ref)
+		return f.index(row.Sentence, f.money(money.Amount(r.Need)), f.money(money.Amount(r.Have)), f.money(money.Amount(r.Limit)), until, r.Ref, string(r.Class))
 	}
-	return f.index(row.Sentence, r.Need, r.Have, r.Limit, until, r.Ref)
+	sentences := []string{f.index(row.Sentence, r.Need, r.Have, r.Limit, until, r.Ref, string(r.Class))}
+	for _, d := range r.Details() {
+		sentences = append(sentences, f.T(d.Sentence, d.Args...))
+	}
+	return strings.Join(sentences, " ")
 }
 
 // index fills a sentence whose verbs name their argument. Arguments that it does not name are no mistake, which is
@@ -78,7 +84,7 @@ var reasonNames = map[pool.ReasonCode]string{
 	pool.NeverFits: "Never fits", pool.WaitingForDrain: "GPUs are being freed", pool.Reserved: "Reserved for another job", pool.PolicyWindow: "Not at this time of day",
 	pool.MinimumRun: "Minimum run time of borrowers", pool.Behind: "Behind others", pool.NotBefore: "Not before its time", pool.Dependency: "Waits for another job",
 	pool.Site: "Allowed sites", pool.Data: "Site of its data", pool.NoSubscription: "No subscription", pool.ProjectPaused: "Project or member paused",
-	pool.AdmissionPaused: "Admission paused", pool.ClassUnavailable: "GPU type out of service",
+	pool.Maintenance: "Nodes in maintenance", pool.AdmissionPaused: "Admission paused", pool.ClassUnavailable: "GPU type out of service",
 }
 
 func (f format) reasonName(c pool.ReasonCode) string {

@@ -28,6 +28,7 @@ const (
 	ProjectPaused    ReasonCode = "project_paused"
 	AdmissionPaused  ReasonCode = "admission_paused"
 	ClassUnavailable ReasonCode = "class_unavailable"
+	Maintenance      ReasonCode = "maintenance"
 )
 
 // Reason is one true obstacle with its numbers. The meaning of Have, Limit
@@ -39,11 +40,43 @@ type Reason struct {
 	Have  int64      `json:"have,omitempty"`  // what is there now
 	Limit int64      `json:"limit,omitempty"` // the number that was exceeded
 	Until Instant    `json:"until,omitempty"` // when it lifts, 0 when not known
-	Ref   string     `json:"ref,omitempty"`   // the job, node, order or project meant
+	Ref   string     `json:"ref,omitempty"`   // the job, node, order, project or sites meant
+
+	// Of the organisation in the class, where quota matters: what is guaranteed
+	// to it and what it uses, spot excluded.
+	Quota int64 `json:"quota,omitempty"`
+	Used  int64 `json:"used,omitempty"`
+	// Elsewhere is how many GPUs of the class are free on nodes that the job may
+	// not use.
+	Elsewhere int64 `json:"elsewhere,omitempty"`
+}
+
+// Detail is a sentence with its numbers.
+type Detail struct {
+	Sentence string
+	Args     []any
+}
+
+// Details are what the row's sentence doesn't say.
+func (r Reason) Details() []Detail {
+	var out []Detail
+	if r.Code == Site && r.Ref != "" {
+		out = append(out, Detail{"Allowed sites: %s.", []any{r.Ref}})
+	}
+	switch {
+	case r.Quota > 0 && r.Used > r.Quota:
+		out = append(out, Detail{"Your %d guaranteed are all used, and %d more are borrowed.", []any{r.Quota, r.Used - r.Quota}})
+	case r.Quota > 0:
+		out = append(out, Detail{"Of your %d guaranteed, %d are used.", []any{r.Quota, r.Used}})
+	}
+	if r.Elsewhere > 0 {
+		out = append(out, Detail{"%d more are free on nodes where it may not run.", []any{r.Elsewhere}})
+	}
+	return out
 }
 
 // ReasonRow documents one code: the code of the public cases, the sentence
-// (its verbs are Need, Have, Limit, Until, Ref by index), and what lifts it.
+// (its verbs are Need, Have, Limit, Until, Ref, Class by index), and what lifts it.
 type ReasonRow struct {
 	Code     ReasonCode
 	CaseCode string
@@ -53,28 +86,29 @@ type ReasonRow struct {
 
 // Reasons is the one table of wait reasons.
 var Reasons = []ReasonRow{
-	{QuotaFull, "QUOTA_FULL", "Needs %[1]d GPUs; your guaranteed %[3]d have %[2]d left.", "a job of your organisation ends, or the owner raises the quota"},
-	{ClassFull, "CLASS_FULL", "Needs %[1]d GPUs; %[2]d are free in the pool.", "a running job ends"},
-	{Scattered, "SCATTERED", "Needs %[1]d GPUs on one node; %[2]d are free, but at most %[3]d on one node.", "jobs on one node end"},
-	{BorrowLimit, "BORROW_LIMIT", "Needs %[1]d borrowed GPUs; the borrow limit is %[3]d and %[2]d are left.", "the owner raises the borrow limit, or own jobs end"},
-	{LendLimit, "LEND_LIMIT", "Needs %[1]d GPUs; owners keep back %[3]d and lend %[2]d more.", "owners raise their lend limit"},
+	{QuotaFull, "QUOTA_FULL", "Needs %[1]d %[6]s; of your %[3]d guaranteed, %[2]d are left for guaranteed jobs.", "a job of your organisation ends, or the owner raises the quota"},
+	{ClassFull, "CLASS_FULL", "Needs %[1]d %[6]s; %[2]d are free in the pool.", "a running job ends"},
+	{Scattered, "SCATTERED", "Needs %[1]d %[6]s on one node; %[2]d are free but scattered, at most %[3]d on one node.", "jobs on one node end"},
+	{BorrowLimit, "BORROW_LIMIT", "Needs %[1]d borrowed %[6]s; the borrow limit is %[3]d and %[2]d are left.", "the owner raises the borrow limit, or own jobs end"},
+	{LendLimit, "LEND_LIMIT", "Needs %[1]d %[6]s; owners keep back %[3]d and lend %[2]d more.", "owners raise their lend limit"},
 	{Budget, "BUDGET", "Up to %[1]s; the project's budget of %[3]s has %[2]s left.", "the lead raises the budget, or the next budget period begins"},
 	{Cap, "CAP", "Up to %[1]s; the spending cap of %[3]s has %[2]s left.", "the owner raises the cap, running jobs end early, or the next month begins"},
 	{OrderExhausted, "PURCHASE_ORDER", "Up to %[1]s; purchase order %[5]s of %[3]s has %[2]s left.", "finance adds a purchase order"},
-	{NeverFits, "NEVER_FITS", "Needs %[1]d GPUs; the largest that can ever fit is %[3]d.", "the GPUs or the quota that it would need are added"},
-	{WaitingForDrain, "WAITING_FOR_DRAIN", "GPUs are being freed: %[2]d jobs under notice, gone by %[4]s.", "the jobs under notice stop"},
-	{Reserved, "RESERVED", "%[2]d GPUs are free but reserved for job %[5]s until %[4]s.", "the reserved job starts"},
+	{NeverFits, "NEVER_FITS", "Needs %[1]d %[6]s; the largest that can ever fit is %[3]d.", "the GPUs or the quota that it would need are added"},
+	{WaitingForDrain, "WAITING_FOR_DRAIN", "%[6]s are being freed for it: jobs under notice: %[2]d, gone by %[4]s.", "the jobs under notice stop"},
+	{Reserved, "RESERVED", "Needs %[1]d %[6]s; %[2]d are free but reserved for job %[5]s until %[4]s.", "the reserved job starts"},
 	{PolicyWindow, "POLICY_WINDOW", "Not allowed at this time of day; allowed from %[4]s.", "the window opens"},
-	{MinimumRun, "MINIMUM_RUN", "Borrowers are protected by their minimum run time until %[4]s.", "the minimum run time ends"},
-	{Behind, "BEHIND", "%[2]d jobs stand before it in the queue.", "the jobs before it start"},
+	{MinimumRun, "MINIMUM_RUN", "Borrowers hold %[2]d %[6]s that their minimum run time protects; the first of these runs until %[4]s.", "the minimum run time ends"},
+	{Behind, "BEHIND", "Place %[1]d of %[3]d in the queue; jobs like it before it: %[2]d.", "the jobs before it start"},
 	{NotBefore, "NOT_BEFORE", "Starts no sooner than %[4]s, as asked.", "the time comes"},
 	{Dependency, "DEPENDENCY", "Waits for job %[5]s to finish.", "that job finishes"},
-	{Site, "SITE", "The project may run on %[2]d of %[3]d nodes of this GPU type.", "the owner allows more sites"},
-	{Data, "DATA", "Its data is at site %[5]s.", "GPUs at that site become free"},
+	{Site, "SITE", "The project may run on %[2]d of %[3]d nodes with %[6]s.", "the owner allows more sites"},
+	{Data, "DATA", "Its data is at site %[5]s, where %[2]d of %[3]d %[6]s are free; it needs %[1]d.", "GPUs at that site become free"},
 	{NoSubscription, "SUBSCRIPTION", "The organisation has no active subscription.", "the owner subscribes to a plan"},
 	{ProjectPaused, "PROJECT_PAUSED", "The project or its organisation is paused: %[5]s.", "the pause is lifted"},
 	{AdmissionPaused, "ADMISSION_PAUSED", "The operator has paused the start of new jobs.", "the operator resumes"},
-	{ClassUnavailable, "CLASS_UNAVAILABLE", "No healthy GPU of this type is in the pool.", "a node of this type comes back"},
+	{Maintenance, "MAINTENANCE", "Needs %[1]d %[6]s; %[2]d are free. %[3]d more are on nodes in maintenance, or that go into it before the job would end; the first is back at %[4]s.", "the maintenance is over, or it asks for a shorter run"},
+	{ClassUnavailable, "CLASS_UNAVAILABLE", "No healthy %[6]s is in the pool.", "a node of this type comes back"},
 }
 
 // Outlook is the sentence, in two parts, of what must come for the job to

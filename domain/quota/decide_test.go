@@ -60,25 +60,33 @@ func TestAWaitNamesItsReason(t *testing.T) {
 		"what others keep back": {func(s *Snapshot, j *Job) {
 			s.Orgs[1].Quotas = []Quota{{Class: "a100", Nominal: 4, LendLimit: &zero}}
 			s.Running = []Attempt{holds("x", "uni", "n1", 4)}
-		}, pool.Reason{Code: pool.LendLimit, Class: "a100", Need: 2, Have: 0, Limit: 4}},
+		}, pool.Reason{Code: pool.LendLimit, Class: "a100", Need: 2, Have: 0, Limit: 4, Quota: 4, Used: 4}},
 		"everything used": {func(s *Snapshot, j *Job) {
 			s.Running = []Attempt{holds("x", "uni", "n1", 4), holds("y", "lab", "n2", 4)}
-		}, pool.Reason{Code: pool.ClassFull, Class: "a100", Need: 2, Have: 0, Limit: 8}},
+		}, pool.Reason{Code: pool.ClassFull, Class: "a100", Need: 2, Have: 0, Limit: 8, Quota: 4, Used: 4}},
 		"free but scattered": {func(s *Snapshot, j *Job) {
 			s.Running = []Attempt{holds("x", "lab", "n1", 3), holds("y", "uni", "n2", 3)}
-		}, pool.Reason{Code: pool.Scattered, Class: "a100", Need: 2, Have: 2, Limit: 1}},
+		}, pool.Reason{Code: pool.Scattered, Class: "a100", Need: 2, Have: 2, Limit: 1, Quota: 4, Used: 3}},
 		"free at another site": {func(s *Snapshot, j *Job) {
 			s.Projects = []Project{{ID: "p", Org: "uni", Sites: []pool.SiteID{"east"}}}
 			j.Project = "p"
 			s.Running = []Attempt{holds("x", "lab", "n1", 4)}
-		}, pool.Reason{Code: pool.Site, Class: "a100", Have: 1, Limit: 2}},
+		}, pool.Reason{Code: pool.Site, Class: "a100", Have: 1, Limit: 2, Ref: "east", Quota: 4, Elsewhere: 4}},
 		"data at a site without room": {func(s *Snapshot, j *Job) {
 			j.DataSite = "east"
 			s.Running = []Attempt{holds("x", "lab", "n1", 4)}
-		}, pool.Reason{Code: pool.Data, Class: "a100", Ref: "east"}},
+		}, pool.Reason{Code: pool.Data, Class: "a100", Need: 2, Limit: 4, Ref: "east"}},
 		"a closed window": {func(s *Snapshot, j *Job) {
 			s.Windows = []Window{{Tier: pool.Burst, Closed: pool.Interval{Start: noon - 1, End: noon + 9}}}
 		}, pool.Reason{Code: pool.PolicyWindow, Class: "a100", Until: noon + 9}},
+		"a node in maintenance": {func(s *Snapshot, j *Job) {
+			s.Nodes[1].Maintenance = pool.Interval{Start: noon - 1, End: noon + 9}
+			s.Running = []Attempt{holds("x", "lab", "n1", 4)}
+		}, pool.Reason{Code: pool.Maintenance, Class: "a100", Need: 2, Limit: 4, Until: noon + 9, Quota: 4}},
+		"maintenance before it would end": {func(s *Snapshot, j *Job) {
+			s.Nodes[0].Maintenance = pool.Interval{Start: noon + 60_000, End: noon + 90_000}
+			s.Nodes[1].Maintenance = pool.Interval{Start: noon + 60_000, End: noon + 80_000}
+		}, pool.Reason{Code: pool.Maintenance, Class: "a100", Need: 2, Limit: 8, Until: noon + 80_000, Quota: 4}},
 		"no node": {func(s *Snapshot, j *Job) { s.Nodes = nil }, pool.Reason{Code: pool.ClassUnavailable, Class: "a100"}},
 		"a cap": {func(s *Snapshot, j *Job) {
 			s.Budgets = []Budget{{ID: "b", Kind: pool.Cap, Ref: "uni", Limit: 300, Spent: 100}}

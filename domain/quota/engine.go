@@ -96,6 +96,7 @@ type projectState struct {
 	paused  string
 	mask    int32 // where it may run; 0 = everywhere
 	private bool  // never beside another organisation
+	sites   []pool.SiteID
 }
 
 const maxGPUs = 1 << 20 // above any cluster; larger numbers are contradictions
@@ -200,7 +201,7 @@ func (e *engine) indexAccounts() {
 		e.projAt[p.ID] = int32(len(parent))
 		e.anyPrivate = e.anyPrivate || p.NoSharedNode
 		parent = append(parent, o+1)
-		e.projects = append(e.projects, projectState{id: p.ID, org: o, paused: p.Paused, private: p.NoSharedNode,
+		e.projects = append(e.projects, projectState{id: p.ID, org: o, paused: p.Paused, private: p.NoSharedNode, sites: p.Sites,
 			mask: e.maskOf(p.Sites, p.NodeOwners, p.OwnNodesOnly, o, "")})
 	}
 	e.ledger = newLedger(len(e.classes), parent)

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"gpupool/domain/pool"
@@ -344,7 +345,18 @@ func (e *engine) siteReason(j *job, c int32) pool.Reason {
 	if site := j.of.DataSite; site != "" && e.allowed(e.projects[j.account].mask, c) > 0 {
 		return pool.Reason{Code: pool.Data, Class: e.classes[c].ID, Ref: string(site)}
 	}
-	return pool.Reason{Code: pool.Site, Class: e.classes[c].ID, Have: int64(e.allowed(j.mask, c)), Limit: int64(e.racks[c].hi - e.racks[c].lo)}
+	return pool.Reason{Code: pool.Site, Class: e.classes[c].ID, Have: int64(e.allowed(j.mask, c)), Limit: int64(e.racks[c].hi - e.racks[c].lo), Ref: e.sitesOf(j.account)}
+}
+
+// sitesOf are the sites that a project allows; empty where it allows all, or
+// limits something else.
+func (e *engine) sitesOf(account int32) string {
+	var names []string
+	for _, s := range e.projects[account].sites {
+		names = append(names, string(s))
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
 }
 
 // bucketOf finds or makes the bucket of a job that competes.

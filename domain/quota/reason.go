@@ -12,7 +12,12 @@ func (e *engine) explain() []Waiting {
 	var arena []pool.Reason
 	for l := range e.lines {
 		position := int32(0)
-		for _, i := range e.inOrder(int32(l)) {
+		order := e.inOrder(int32(l))
+		waiting := int64(0)
+		for _, i := range order {
+			waiting += int64(when(!e.jobs[i].done || e.jobs[i].promised, 1))
+		}
+		for _, i := range order {
 			j := &e.jobs[i]
 			if j.done && !j.promised {
 				continue
@@ -36,7 +41,7 @@ func (e *engine) explain() []Waiting {
 				if cap(arena)-from < len(heads[b])+1 {
 					arena, from = make([]pool.Reason, 0, 4096), 0
 				}
-				arena = append(append(arena, heads[b]...), pool.Reason{Code: pool.Behind, Have: ahead[b]})
+				arena = append(append(arena, heads[b]...), pool.Reason{Code: pool.Behind, Need: int64(position), Have: ahead[b], Limit: waiting})
 				w.Reasons = arena[from:len(arena):len(arena)]
 			}
 			out = append(out, w)
@@ -52,7 +57,11 @@ type facts struct {
 	draining int // runs under notice
 	drained  pool.Instant
 	first    soonest
-	views    map[view]sight
+	// GPUs of borrowers that their minimum run time protects: all, and those of
+	// each organisation.
+	guarded   int
+	guardedOf map[int32]int
+	views     map[view]sight
 }
 
 // soonest is the first moments at which a borrower may be stopped, of two
@@ -67,7 +76,7 @@ func (e *engine) factsOf(c int32) *facts {
 	if f.known {
 		return f
 	}
-	*f = facts{known: true, views: map[view]sight{}}
+	*f = facts{known: true, views: map[view]sight{}, guardedOf: map[int32]int{}}
 	for o := range e.orgs {
 		a := e.org(c, int32(o))
 		f.kept += max(0, a.local-a.visible)
@@ -88,6 +97,8 @@ func (e *engine) factsOf(c int32) *facts {
 			continue
 		}
 		f.first.add(r.org, r.minRun)
+		f.guarded += r.units
+		f.guardedOf[r.org] += r.units
 	}
 	return f
 }
@@ -148,7 +159,30 @@ func (e *engine) reasonsIn(j *job, c int32) []pool.Reason {
 		out = append(out, hardware)
 	}
 	if t := e.protectedUntil(j, c); t != 0 && len(out) > 0 {
-		out = append(out, pool.Reason{Code: pool.MinimumRun, Class: id, Need: int64(j.units), Until: t})
+		f := e.factsOf(c)
+		out = append(out, pool.Reason{Code: pool.MinimumRun, Class: id, Need: int64(j.units), Have: int64(f.guarded - f.guardedOf[j.org]), Until: t})
+	}
+	return e.figures(j, c, out)
+}
+
+// figures adds the numbers that make reasons sentences: once a class how the
+// organisation stands in its quota, and what is free where the job may not run.
+func (e *engine) figures(j *job, c int32, out []pool.Reason) []pool.Reason {
+	told := j.tier == pool.Spot
+	for i := range out {
+		r := &out[i]
+		switch r.Code {
+		case pool.Data:
+			s := e.look(j, c)
+			r.Need, r.Have, r.Limit = int64(j.units), int64(s.free), int64(s.total)
+		case pool.ClassFull, pool.Scattered, pool.Site:
+			r.Elsewhere = int64(e.look(j, c).barred)
+			fallthrough
+		case pool.LendLimit, pool.Reserved, pool.Maintenance:
+			if org := e.org(c, j.org); !told && org.subtree > 0 {
+				r.Quota, r.Used, told = int64(org.subtree), int64(org.use), true
+			}
+		}
 	}
 	return out
 }
@@ -199,6 +233,27 @@ type sight struct {
 	free, later, total          int
 	fits, unreserved, elsewhere int // nodes with room: that it may use, beside the reservation, any
 	widest, open                int
+	barred                      int          // free where the job may not run: site, trust
+	kept, back                  int          // idle on nodes that maintenance keeps; of these nodes, those with room
+	until                       pool.Instant // when the first of them is back
+}
+
+// aside counts a node that a job can't use now.
+func (e *engine) aside(j *job, n *node, s *sight) {
+	mine := j.mask == 0 || e.masks[j.mask].allows(n)
+	if !mine || !e.trusts(j, n) {
+		s.barred += n.now()
+		return
+	}
+	idle := n.now()
+	if !n.open {
+		idle = max(0, n.cap-max(n.held, n.planned))
+	}
+	s.kept += idle
+	s.back += when(idle >= j.g, 1)
+	if s.until == 0 || n.maintenance.End < s.until {
+		s.until = n.maintenance.End
+	}
 }
 
 // look counts what is free for a job.
@@ -217,11 +272,14 @@ func (e *engine) look(j *job, c int32) sight {
 		now := n.now()
 		if n.open {
 			s.open += n.cap
+		} else if n.ready { // in maintenance now
+			e.aside(j, n, &s)
 		}
 		if now >= j.g {
 			s.elsewhere++
 		}
 		if !e.suits(j, n) {
+			e.aside(j, n, &s)
 			continue
 		}
 		s.free, s.later, s.total = s.free+now, s.later+n.later(), s.total+n.cap
@@ -244,13 +302,15 @@ func (e *engine) hardwareReason(j *job, c int32) pool.Reason {
 	s := e.look(j, c)
 	id, need := e.classes[c].ID, int64(j.units)
 	switch {
-	case s.open == 0:
+	case s.open == 0 && s.kept == 0:
 		return pool.Reason{Code: pool.ClassUnavailable, Class: id}
 	case s.fits >= j.n && s.unreserved >= j.n:
 		return pool.Reason{}
 	case s.fits >= j.n:
 		v := &e.reserved[c]
 		return pool.Reason{Code: pool.Reserved, Class: id, Need: need, Have: int64(s.free), Until: v.at, Ref: string(v.job)}
+	case s.fits+s.back >= j.n:
+		return pool.Reason{Code: pool.Maintenance, Class: id, Need: need, Have: int64(s.free), Limit: int64(s.kept), Until: s.until}
 	case s.elsewhere >= j.n && j.mask != 0:
 		return e.siteReason(j, c)
 	case s.free >= j.units:
