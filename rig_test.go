@@ -302,7 +302,7 @@ func chargeable(x domain.Run, t domain.Attempt) pool.Interval {
 		v.End = x.Heartbeat
 	}
 	v.End = min(v.End, v.Start.Add(t.MaxEnd.Sub(t.AdmittedAt)))
-	if t.StopReason == domain.EndTakenBack {
+	if t.StopReason.ByEngine() {
 		v.End = min(v.End, t.NoticeAt)
 	}
 	return v

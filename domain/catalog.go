@@ -155,6 +155,7 @@ type CapMode string
 const (
 	CapStop      CapMode = "stop"
 	CapDowngrade CapMode = "downgrade"
+	CapBill      CapMode = "bill"
 	CapNotify    CapMode = "notify"
 )
 

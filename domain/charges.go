@@ -49,7 +49,7 @@ func (w work) use(t Terms, window pool.Interval, now pool.Instant) []Segment {
 			continue
 		}
 		seen := now
-		if a.NoticeAt != 0 && a.StopReason == EndTakenBack {
+		if a.NoticeAt != 0 && a.StopReason.ByEngine() {
 			seen = min(seen, a.NoticeAt) // free from the signal on
 		}
 		h := t.history(a, m, w.covers[m.Attempt], seen)

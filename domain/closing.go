@@ -132,7 +132,7 @@ func metered(tx Tx, t Terms, org pool.OrgID, m pool.Month) error {
 			if err != nil {
 				return err
 			}
-			if at.StopReason == EndTakenBack && at.NoticeAt <= o.Until {
+			if at.StopReason.ByEngine() && at.NoticeAt <= o.Until {
 				continue // free from the signal on
 			}
 			behind++

@@ -113,6 +113,9 @@ func (a *applying) apply(tx Tx) error {
 			return err
 		}
 	}
+	if err := a.enforce(tx); err != nil {
+		return err
+	}
 	for _, x := range a.plan.Admit {
 		if err := a.admit(tx, promises, x); err != nil {
 			return err
@@ -199,29 +202,7 @@ func (a *applying) reclaim(tx Tx, p quota.Promise) error {
 		return err
 	}
 	for _, id := range p.Victims {
-		t, err := tx.Attempt(id)
-		if err != nil {
-			return err
-		}
-		if t.StopAt != 0 {
-			continue // under notice already
-		}
-		t.State, t.NoticeAt, t.StopAt = AttemptStopping, a.now, p.StopAt
-		t.StopReason, t.StopDetail = EndTakenBack, string(j.Org)+" ("+string(p.Rule)+")"
-		if err := tx.UpdateAttempt(t); err != nil {
-			return err
-		}
-		v, err := tx.JobByID(id.Job)
-		if err != nil {
-			return err
-		}
-		v.State = JobStopping
-		if err := tx.UpdateJob(v); err != nil {
-			return err
-		}
-		a.orgs[v.Org] = true
-		w := attemptWork{Attempt: id, Org: t.Org, Signal: a.terms.Settings.Signal}
-		if err := enqueue(tx, "nomad.signal", fmt.Sprintf("signal:%s:%d", id.NomadID(), a.now), w); err != nil {
+		if err := a.notice(tx, id, p.StopAt, EndTakenBack, string(j.Org)+" ("+string(p.Rule)+")"); err != nil {
 			return err
 		}
 	}
@@ -248,32 +229,6 @@ func (a *applying) withdraw(tx Tx, promises []Promise, w quota.Withdrawal) error
 		}
 	}
 	return nil
-}
-
-// keep takes the notice back from a victim that no stop was sent to.
-func (a *applying) keep(tx Tx, id pool.AttemptID) error {
-	t, err := tx.Attempt(id)
-	if err != nil {
-		return err
-	}
-	if t.StopSent != 0 || t.StopReason != EndTakenBack || t.State == AttemptEnded {
-		return nil
-	}
-	t.NoticeAt, t.StopAt, t.StopReason, t.StopDetail = 0, 0, "", ""
-	j, err := tx.JobByID(id.Job)
-	if err != nil {
-		return err
-	}
-	if t.StartedAt != 0 {
-		t.State, j.State = AttemptRunning, JobRunning
-	} else {
-		t.State, j.State = AttemptPlaced, JobStarting
-	}
-	a.orgs[j.Org] = true
-	if err := tx.UpdateAttempt(t); err != nil {
-		return err
-	}
-	return tx.UpdateJob(j)
 }
 
 // explain stores why each waiting job waits, where that changed.
@@ -313,12 +268,13 @@ func (a *applying) explain(tx Tx) error {
 	return nil
 }
 
-// toSpot tells whether a flexible job that the spending cap holds goes on as
+// toSpot tells whether a flexible job that a limit of money holds goes on as
 // spot, as its organisation chose.
 func (a *applying) toSpot(j Job, reasons []pool.Reason) bool {
-	c, ok := a.terms.Cap(j.Org, a.now)
-	return ok && c.Mode == CapDowngrade && j.Tier == pool.Burst &&
-		slices.ContainsFunc(reasons, func(r pool.Reason) bool { return r.Code == pool.Cap })
+	return a.terms.AtLimit(j.Org, a.now) == quota.SpotAtLimit && j.Tier == pool.Burst &&
+		slices.ContainsFunc(reasons, func(r pool.Reason) bool {
+			return r.Code == pool.Cap || r.Code == pool.Budget || r.Code == pool.OrderExhausted
+		})
 }
 
 // attemptWork is the payload of outbox rows for the cluster.

@@ -28,8 +28,9 @@ const (
 	EndGPUMemory   EndReason = "gpu_memory"
 	EndMemory      EndReason = "memory"
 	EndTimeLimit   EndReason = "time_limit"
-	EndTakenBack   EndReason = "taken_back" // by whom and the rule stand in EndDetail
-	EndStopped     EndReason = "stopped"    // by whom stands in EndDetail
+	EndTakenBack   EndReason = "taken_back"  // by whom and the rule stand in EndDetail
+	EndOverBudget  EndReason = "over_budget" // which limit of money stands in EndDetail
+	EndStopped     EndReason = "stopped"     // by whom stands in EndDetail
 	EndNodeFault   EndReason = "node_fault"
 	EndImage       EndReason = "image_not_found"
 	EndSetup       EndReason = "setup_too_long"
@@ -37,6 +38,11 @@ const (
 	EndVanished    EndReason = "vanished"
 	EndNeverStarts EndReason = "cancelled" // stopped while it waited
 )
+
+// ByEngine tells whether the engine stops an attempt for the reason: with
+// notice that it may take back, free of charge from the signal on, and the job
+// queues again with its old submit time.
+func (r EndReason) ByEngine() bool { return r == EndTakenBack || r == EndOverBudget }
 
 // JobSpec is what runs: rendered by us into Nomad's job specification.
 type JobSpec struct {

@@ -70,7 +70,7 @@ func heldBy(tx Tx, terms Terms, t Attempt, r Run, sight meter.Sighting) (meter.H
 			obs = append(obs, m)
 		}
 	}
-	if t.StopReason == EndTakenBack && (sight.Vanished || r.Status.Terminal()) {
+	if t.StopReason.ByEngine() && (sight.Vanished || r.Status.Terminal()) {
 		sight.Notice = t.NoticeAt // while it runs on, the notice may still be withdrawn
 	}
 	return meter.Hold(obs, sight, terms.Settings.SetupGrace)
@@ -256,7 +256,7 @@ func meterDay(tx Tx, id pool.AttemptID, alloc pool.AllocID, listed pool.Instant)
 			held.Seen = min(held.Seen, max(o.Run.Heartbeat, m.Until)) // nobody knows more
 		}
 	}
-	if t.StopReason == EndTakenBack {
+	if t.StopReason.ByEngine() {
 		held.Seen = min(held.Seen, t.NoticeAt)
 	}
 	to := min(dayDone(listed, terms.Settings), held.Seen)

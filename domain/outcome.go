@@ -150,11 +150,7 @@ func gone(tx Tx, t Attempt, runs []Run) (int, error) {
 // finalStop tells whether a job ends with an attempt that we stopped for the
 // reason; else it queues again.
 func finalStop(r EndReason) bool {
-	switch r {
-	case EndTakenBack, EndNotPlaced, EndNodeFault:
-		return false
-	}
-	return true
+	return !r.ByEngine() && r != EndNotPlaced && r != EndNodeFault
 }
 
 var gpuMemory = [][]byte{[]byte("CUDA out of memory"), []byte("CUDA error: out of memory"), []byte("torch.OutOfMemoryError"), []byte("CUDA_ERROR_OUT_OF_MEMORY")}
@@ -189,7 +185,7 @@ func classify(t Attempt, r Run, end pool.Instant, tail []byte) outcome {
 		o.End = EndGPUMemory
 	case o.Exit != 0 || r.Status == RunFailed:
 		o.End, o.Detail = EndExitCode, fmt.Sprint(o.Exit)
-	case t.StopReason == EndTakenBack: // it ended by itself under notice
+	case t.StopReason.ByEngine(): // it ended by itself under notice
 		o.End = EndFinished
 	default:
 		o.End = EndFinished

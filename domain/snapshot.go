@@ -15,6 +15,34 @@ type view struct {
 	snap  quota.Snapshot
 	terms Terms
 	now   pool.Instant
+	costs map[payer][]quota.Charge // worked out so far
+}
+
+// payer is all that the charges of work depend on.
+type payer struct {
+	org     pool.OrgID
+	project pool.ProjectID
+	tier    pool.Tier
+	class   pool.ClassID
+}
+
+// charges says against which budgets work counts, class by class. The result
+// is shared: never change it.
+func (v *view) charges(org pool.OrgID, p pool.ProjectID, tier pool.Tier, classes []pool.ClassID) []quota.Charge {
+	if v.costs == nil {
+		v.costs = map[payer][]quota.Charge{}
+	}
+	var out []quota.Charge
+	for _, c := range classes {
+		k := payer{org, p, tier, c}
+		if v.costs[k] == nil {
+			v.costs[k] = v.terms.charges(k, v.now)
+		}
+		if out = slices.Concat(out, v.costs[k]); len(classes) == 1 {
+			return v.costs[k]
+		}
+	}
+	return out
 }
 
 // snapshot reads everything a decision depends on. The number of statements
@@ -95,8 +123,8 @@ func (v *view) work(tx Tx) error {
 		v.snap.Running = append(v.snap.Running, quota.Attempt{ID: a.ID, Org: a.Org, Project: a.Project, User: a.User, Class: a.Class,
 			Placement: toQuota(a.Placement), Tier: a.Tier, Priority: a.Priority, Started: a.AdmittedAt, MaxEnd: a.MaxEnd,
 			MinRunUntil: a.AdmittedAt.Add(minimumRun), Split: a.Split,
-			Stopping: a.StopSent != 0 || a.StopAt != 0 && a.StopReason != EndTakenBack,
-			Charges:  v.terms.charges(a.Org, a.Project, a.Tier, []pool.ClassID{a.Class}, pool.Interval{Start: v.now, End: a.MaxEnd})})
+			Stopping: a.StopSent != 0 || a.StopAt != 0 && !a.StopReason.ByEngine(), Notice: stopRules[a.StopReason], StopAt: a.StopAt,
+			Charges: v.charges(a.Org, a.Project, a.Tier, []pool.ClassID{a.Class})})
 	}
 	jobs, err := tx.LiveJobs()
 	if err != nil {
@@ -139,7 +167,7 @@ func (v *view) pending(j Job, used pool.GPUMillis, live map[pool.JobID]bool) quo
 	left := remaining(j, used)
 	q := quota.Job{ID: j.ID, Org: j.Org, Project: j.Project, User: j.User, Classes: j.Classes, Nodes: j.Nodes, GPUs: j.GPUsPerNode,
 		Tier: j.Tier, Priority: j.Priority, Submitted: j.SubmittedAt, MaxRun: left, NotBefore: j.NotBefore,
-		Charges: v.terms.charges(j.Org, j.Project, j.Tier, j.Classes, pool.Interval{Start: v.now, End: v.now.Add(v.terms.Settings.LongestMaxRun)})}
+		Charges: v.charges(j.Org, j.Project, j.Tier, j.Classes)}
 	if j.DependsOn != "" && live[j.DependsOn] {
 		q.DependsOn = []pool.JobID{j.DependsOn}
 	}
@@ -162,23 +190,67 @@ func fromQuota(p []quota.NodeGPUs) []NodeGPUs {
 	return out
 }
 
+// stopRules are the engine's rules for ends that are for no other job.
+var stopRules = map[EndReason]quota.StopRule{EndOverBudget: quota.OverBudget}
+
 func capBudget(org pool.OrgID) quota.BudgetID       { return quota.BudgetID("cap:" + org) }
 func projectBudget(p pool.ProjectID) quota.BudgetID { return quota.BudgetID("project:" + p) }
 func orderBudget(a pool.AccountID) quota.BudgetID   { return quota.BudgetID("order:" + a) }
 
-// charges says against which budgets a job counts, at the dearest price that
-// it can fall to in span.
-func (t Terms) charges(org pool.OrgID, p pool.ProjectID, tier pool.Tier, classes []pool.ClassID, span pool.Interval) []quota.Charge {
-	var out []quota.Charge
-	account := t.AccountOf(p, span.Start)
-	for _, c := range classes {
-		price, _ := t.Dearest(c, span, rating.Reach(tier)...)
-		out = append(out,
-			quota.Charge{Budget: capBudget(org), Class: c, Price: price, Included: tier == pool.Guaranteed},
-			quota.Charge{Budget: projectBudget(p), Class: c, Price: price},
-			quota.Charge{Budget: orderBudget(account), Class: c, Price: price, Included: tier == pool.Guaranteed})
+// charges says against which budgets work counts, at the dearest price that it
+// can fall to until the end of each budget's period. All work of a tier and
+// class has one price there, so that it doesn't matter whose use burns the
+// included hours.
+func (t Terms) charges(k payer, now pool.Instant) []quota.Charge {
+	dearest := func(budget quota.BudgetID, span pool.Interval, included bool) quota.Charge {
+		c := quota.Charge{Budget: budget, Class: k.class, Included: included && k.tier == pool.Guaranteed}
+		c.Price, _ = t.Dearest(k.class, span, rating.Reach(k.tier)...)
+		if k.tier == pool.Burst {
+			c.Spot, _ = t.Dearest(k.class, span, rating.Reach(pool.Spot)...)
+		}
+		return c
 	}
-	return out
+	month := t.committed(k.org, now)
+	covered := t.subscribed(k.org, pool.Interval{Start: now, End: month.End})
+	project := month
+	if i := slices.IndexFunc(t.Projects, func(x Project) bool { return x.ID == k.project }); i >= 0 && t.Projects[i].BudgetPeriod == "total" {
+		project.End = pool.Never
+	}
+	// Hours are shared by the accounts of an organisation: what one burns, the
+	// order of another can't count on.
+	account := t.AccountOf(k.project, now)
+	alone := !slices.ContainsFunc(t.Projects, func(x Project) bool { return x.Org == k.org && t.AccountOf(x.ID, now) != account })
+	return []quota.Charge{dearest(capBudget(k.org), month, covered), dearest(projectBudget(k.project), project, false),
+		dearest(orderBudget(account), month, covered && alone)}
+}
+
+// subscribed tells whether some plan is in force all the time: use under none
+// burns no hours. Subscriptions lie by their start.
+func (t Terms) subscribed(org pool.OrgID, span pool.Interval) bool {
+	at := span.Start
+	for _, s := range t.Subscriptions {
+		if s.Org == org && s.Start <= at && at < s.End {
+			at = s.End
+		}
+	}
+	return at >= span.End
+}
+
+// committed is the time whose prices commitments of this month may be charged
+// at. Where the plan changes in the month, use under the one may come to pay
+// for hours of the other at a price of before.
+func (t Terms) committed(org pool.OrgID, now pool.Instant) pool.Interval {
+	month := pool.MonthOf(now, t.Zone).Bounds(t.Zone)
+	plans := 0
+	for _, s := range t.Subscriptions {
+		if s.Org == org && s.Start < month.End && month.Start < s.End {
+			plans++
+		}
+	}
+	if plans < 2 {
+		month.Start = now
+	}
+	return month
 }
 
 // budgets reads caps, project budgets and purchase orders, with what is spent
@@ -245,6 +317,18 @@ func (m spending) of(row func(UsageRow) bool, seg func(Segment) bool) []rating.T
 	return totalsOf(rows, live)
 }
 
+// lines bounds the lines of an invoice that an account's use of the month
+// stands on: its price rows.
+func (m spending) lines() int {
+	n := 0
+	for _, r := range m.terms.Prices() {
+		if r.Valid.Overlaps(m.bounds) {
+			n++
+		}
+	}
+	return n
+}
+
 func (m spending) caps(limited map[pool.OrgID]bool) error {
 	for _, o := range m.snap.Orgs {
 		if !limited[o.ID] {
@@ -260,7 +344,7 @@ func (m spending) caps(limited map[pool.OrgID]bool) error {
 			return err
 		}
 		m.snap.Budgets = append(m.snap.Budgets, quota.Budget{ID: capBudget(o.ID), Kind: pool.Cap, Ref: string(o.ID),
-			Limit: *c.Amount, Spent: spent, Period: m.bounds, Included: included})
+			Limit: *c.Amount, Spent: spent, Period: m.bounds, Included: included, AtLimit: quota.AtLimit(c.Mode), Lines: m.lines()})
 	}
 	return nil
 }
@@ -316,7 +400,7 @@ func (m spending) projects(tx Tx, budgeted map[pool.ProjectID]Project) error {
 			totals = totalsOf(rows, live)
 		}
 		m.snap.Budgets = append(m.snap.Budgets, quota.Budget{ID: projectBudget(p.ID), Kind: pool.Budget, Ref: p.Name,
-			Limit: money.Amount(*p.Budget), Spent: listValue(totals, prices), Period: period})
+			Limit: money.Amount(*p.Budget), Spent: listValue(totals, prices), Period: period, AtLimit: m.terms.AtLimit(p.Org, m.now), Lines: m.lines()})
 	}
 	return nil
 }
@@ -362,16 +446,21 @@ func (m spending) orders(tx Tx, orders []PurchaseOrder) error {
 			}
 		}
 		m.snap.Budgets = append(m.snap.Budgets, quota.Budget{ID: orderBudget(a.ID), Kind: pool.OrderExhausted, Ref: number,
-			Limit: limit, Spent: spent, Period: m.bounds, Included: included})
+			Limit: limit, Spent: spent, Period: m.bounds, Included: included, AtLimit: m.terms.AtLimit(a.Org, m.now), Lines: m.lines()})
 	}
 	return nil
 }
 
-// orderLimit sums the orders in force. An account without one, or with one
-// that goes on without an order at zero, is not limited.
+// orderLimit sums the orders in force. An account that never had one, or has
+// one that goes on without an order at zero, is not limited; after the last
+// one has ended nothing is left, unless that went on without.
 func orderLimit(orders []PurchaseOrder, now pool.Instant) (limit money.Amount, number string, from pool.Instant, limited bool) {
 	from = pool.Never
+	var last PurchaseOrder // of those that have ended
 	for _, o := range orders {
+		if now >= o.To && (o.To > last.To || o.To == last.To && o.ID > last.ID) {
+			last = o
+		}
 		if now < o.From || now >= o.To {
 			continue
 		}
@@ -381,6 +470,9 @@ func orderLimit(orders []PurchaseOrder, now pool.Instant) (limit money.Amount, n
 		limit, limited = limit+o.Amount, true
 		from = min(from, o.From)
 		number = strings.TrimPrefix(number+", "+o.Number, ", ")
+	}
+	if !limited && last.To > 0 && last.AtZero != "without" {
+		return 0, last.Number, now, true
 	}
 	return limit, number, from, limited
 }

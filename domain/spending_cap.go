@@ -66,7 +66,7 @@ func (s *Service) SetCap(ctx context.Context, a Actor, org pool.OrgID, in CapInp
 		t = t.Of(org)
 		var f Fields
 		c = SpendingCap{Org: org, From: tx.Now(), Mode: in.Mode}
-		checkChoice(&f, "mode", in.Mode, CapStop, CapDowngrade, CapNotify)
+		checkChoice(&f, "mode", in.Mode, CapStop, CapDowngrade, CapBill, CapNotify)
 		if trimmed(in.Amount) != "" {
 			amount := checkAmount(&f, "amount", t.Settings.Currency, in.Amount)
 			c.Amount = &amount

@@ -6,6 +6,7 @@ import (
 	"gpupool/domain/meter"
 	"gpupool/domain/money"
 	"gpupool/domain/pool"
+	"gpupool/domain/quota"
 	"gpupool/domain/rating"
 )
 
@@ -342,6 +343,18 @@ func (t Terms) Quota(org pool.OrgID, at pool.Instant) []ClassQuota {
 		}
 	}
 	return out
+}
+
+// AtLimit is what the organisation chose for running work that its money can't
+// bear, also where it has no cap but projects with budgets or purchase orders.
+func (t Terms) AtLimit(org pool.OrgID, at pool.Instant) quota.AtLimit {
+	mode := CapStop
+	for _, x := range t.Caps {
+		if x.Org == org && x.From <= at {
+			mode = x.Mode
+		}
+	}
+	return quota.AtLimit(mode)
 }
 
 // Cap of the organisation in force at an instant.

@@ -208,7 +208,7 @@ func (v *visit) capFacts(c domain.CapView) []ui.Fact {
 }
 
 // capWords say what happens at the cap.
-var capWords = map[domain.CapMode]string{domain.CapStop: "no new job starts at it", domain.CapDowngrade: "new jobs become spot at it", domain.CapNotify: "people are told at it"}
+var capWords = map[domain.CapMode]string{domain.CapStop: "what exceeds it stops", domain.CapDowngrade: "flexible jobs become spot at it", domain.CapBill: "jobs run until it is used up", domain.CapNotify: "people are told at it"}
 
 var zeroWords = map[string]string{"stop": "no new job starts", "next": "the next order", "without": "invoice without an order"}
 
@@ -225,8 +225,9 @@ func (v *visit) capForm(f billingForms, limit domain.CapView) views.Form {
 	return views.Form{ID: "cap-form", Action: v.orgPath("/billing/cap"), Nonce: newNonce(), Problem: at.whole, Submit: v.T("Set the cap"), Fields: []views.Input{
 		{Kind: "number", Field: ui.Field{Name: "amount", ID: "f-cap", Label: v.T("Cap"), Unit: v.currency.Code, Value: in.Amount, Error: at.at["amount"], Hint: v.T("A month, net. Empty: no cap.")}},
 		{Kind: "radio", Field: ui.Field{Name: "mode", Label: v.T("At the cap"), Value: string(in.Mode), Error: at.at["mode"], Required: true, Options: []ui.Option{
-			{Value: "stop", Label: v.T("Stop new jobs"), Hint: v.T("What runs goes on: its cost is reserved before it starts.")},
-			{Value: "downgrade", Label: v.T("Start new jobs as spot"), Hint: v.T("Cheaper, and stopped when somebody else needs the GPUs.")},
+			{Value: "stop", Label: v.T("Stop"), Hint: v.T("A job starts only if its whole cost fits. If you lower the cap below what running jobs may still cost, the least important of them stop after notice and wait.")},
+			{Value: "downgrade", Label: v.T("Go on as spot"), Hint: v.T("Flexible jobs become spot, new ones and running ones: cheaper, and stopped when somebody else needs the GPUs. What exceeds the cap even so stops.")},
+			{Value: "bill", Label: v.T("Run until it is used up"), Hint: v.T("Running jobs go on until what is used comes to the cap, then they stop after notice.")},
 			{Value: "notify", Label: v.T("Only notify"), Hint: v.T("The cap may be exceeded without limit.")}}}},
 	}}
 }

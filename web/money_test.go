@@ -161,7 +161,7 @@ func TestCapsAndOrdersComeBackWhenRefused(t *testing.T) {
 		}
 	}
 	w.post("/o/rheinau/billing/cap", url.Values{"amount": {"400.00"}, "mode": {"stop"}}).want(303)
-	w.get("/o/rheinau/billing").want(200).says("400.00 EUR a month, no new job starts at it")
+	w.get("/o/rheinau/billing").want(200).says("400.00 EUR a month, what exceeds it stops")
 	order := url.Values{"number": {"4500-17/B"}, "account": {string(p.pool.Account.ID)}, "amount": {"12000.00"}, "from": {""}, "to": {"2027-03-31"}, "at_zero": {"stop"}}
 	for field, bad := range map[string]string{"number": "", "amount": "-4", "to": "31.3.2027", "at_zero": "explode", "account": "acc-of-others"} {
 		a := w.post("/o/rheinau/billing/orders", with(order, field, bad)).want(422)

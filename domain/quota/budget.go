@@ -15,6 +15,7 @@ type budgets struct {
 	at      map[BudgetID]int
 	list    []Budget
 	classes int
+	count   []int  // commitments, each of which was rounded up
 	open    []line // of budget b and class c: b*classes+c, use that hours may pay for
 	fixed   []int64
 }
@@ -44,6 +45,7 @@ func (e *engine) indexBudgets() {
 		}
 		b.open = append(b.open, lines...)
 		b.fixed = append(b.fixed, 0)
+		b.count = append(b.count, 0)
 	}
 }
 
@@ -82,6 +84,7 @@ func (b *budgets) commit(e *engine, r *run, sign int) {
 		if !ok || c.Class != "" && c.Class != e.classes[r.class].ID {
 			continue
 		}
+		b.count[i] += sign
 		use := int64(r.units) * span(b.list[i], e.now, r.end)
 		if !c.Included {
 			b.fixed[i] = add(b.fixed[i], int64(sign)*cost(use, int64(c.Price)))
@@ -123,10 +126,10 @@ func (e *engine) exceeded(j *job, c int32) []pool.Reason {
 		r := run{class: c, units: j.units, end: e.endOf(j), charges: []Charge{ch}}
 		l := &b.open[i*b.classes+int(c)]
 		was, before := *l, b.exposure(i)
-		fixed := b.fixed[i]
+		fixed, count := b.fixed[i], b.count[i]
 		b.commit(e, &r, 1)
 		after := b.exposure(i)
-		*l, b.fixed[i] = was, fixed
+		*l, b.fixed[i], b.count[i] = was, fixed, count
 		if x := b.list[i]; after > int64(x.Limit) && after > before {
 			out = append(out, pool.Reason{Code: x.Kind, Class: e.classes[c].ID, Need: after - before,
 				Have: max(0, int64(x.Limit)-before), Limit: int64(x.Limit), Ref: x.Ref})

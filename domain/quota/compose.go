@@ -194,6 +194,7 @@ func after(s *Snapshot, p Plan, now pool.Instant) Snapshot {
 		}
 		next.Running = append(next.Running, a)
 	}
+	enforced(next.Running, p)
 	for i := range s.Pending {
 		j := &s.Pending[i]
 		if a := admitted[j.ID]; a != nil {
@@ -243,6 +244,9 @@ func (d *decision) merge(e *engine) {
 	}
 	p.Admit = append(p.Admit, next.Admit...)
 	p.Reclaim = append(p.Reclaim, next.Reclaim...)
+	p.Stop = append(p.Stop, next.Stop...)
+	p.Resume = append(p.Resume, next.Resume...)
+	p.ToSpot = append(p.ToSpot, next.ToSpot...)
 }
 
 // spare lets a victim run on that a promise of the snapshot, withdrawn by the

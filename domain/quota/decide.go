@@ -17,6 +17,7 @@ func Decide(s Snapshot, now pool.Instant) Plan {
 // Stopping a victim may free more than its beneficiary takes, so it asks again
 // until nothing more is stopped, withdrawn or no longer reserved.
 func (e *engine) decide() {
+	e.enforce()
 	for before := -1; before != e.moves(); {
 		before = e.moves()
 		e.contest(entitledWork, e.byQuotaUsed, false, nil, e.takeQuota)

@@ -161,7 +161,7 @@ func (w *world) wait(d time.Duration) {
 		switch {
 		case a.MaxEnd <= w.now:
 			w.gone(a.ID, false)
-		case a.Stopping && !w.oneIn(4, "slow to stop"):
+		case a.Stopping && !w.oneIn(4, "slow to stop"), a.Notice != "" && a.StopAt <= w.now:
 			w.gone(a.ID, true)
 		}
 	}
@@ -261,6 +261,7 @@ func applied(s Snapshot, plan Plan, now pool.Instant) Snapshot {
 			s.Running[i].Split = x
 		}
 	}
+	enforced(s.Running, plan)
 	for _, a := range plan.Admit {
 		over[a.Job] = true
 		j := jobs[a.Job]

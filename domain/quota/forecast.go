@@ -57,6 +57,7 @@ func (f *forecast) apply(plan Plan, id pool.JobID, now pool.Instant) bool {
 		x.ID.N = 1_000_000 + f.tries[j.ID]
 		f.snap.Running = append(f.snap.Running, x)
 	}
+	enforced(f.snap.Running, plan)
 	over := map[pool.JobID]bool{}
 	for _, w := range plan.Withdrawn {
 		over[w.Job] = true
@@ -84,6 +85,7 @@ func (f *forecast) next(now pool.Instant, step func(changes int) int) (pool.Inst
 		}
 		add(max(now+1, f.endOf(a, now)))
 		add(a.MinRunUntil)
+		add(a.StopAt)
 	}
 	for _, p := range f.snap.Promises {
 		add(p.StopAt)
@@ -107,6 +109,11 @@ func (f *forecast) next(now pool.Instant, step func(changes int) int) (pool.Inst
 // victims are the attempts whose notice is over.
 func (f *forecast) victims(now pool.Instant) map[pool.AttemptID]bool {
 	gone := map[pool.AttemptID]bool{}
+	for i := range f.snap.Running {
+		if a := &f.snap.Running[i]; a.Notice != "" && a.StopAt <= now {
+			gone[a.ID] = true
+		}
+	}
 	for _, p := range f.snap.Promises {
 		if p.StopAt <= now {
 			for _, v := range p.Victims {

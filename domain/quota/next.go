@@ -25,6 +25,7 @@ func (m *moment) add(t pool.Instant) {
 func (e *engine) next() pool.Instant {
 	m := moment{e.now, pool.Never}
 	e.nextOfNodes(&m)
+	e.nextOfLimits(&m)
 	if e.nextOfJobs(&m) {
 		e.nextOfRuns(&m)
 		e.nextOfReservations(&m)
@@ -52,6 +53,20 @@ func (e *engine) nextOfNodes(m *moment) {
 		for _, h := range o.nodes {
 			m.add(e.nodes[h.node].maintenance.Start - e.jobs[o.job].longest + 1)
 		}
+	}
+}
+
+// nextOfLimits is when running work may come to exceed a limit, or no longer does.
+func (e *engine) nextOfLimits(m *moment) {
+	for i := range e.budgets.list {
+		x := &e.budgets.list[i]
+		m.add(x.Period.End)
+		if x.AtLimit == BillToLimit && e.budgets.least(i) > int64(x.Limit) {
+			m.add(e.now.Add(continuous))
+		}
+	}
+	if len(e.noticed) > 0 {
+		m.add(e.now.Add(continuous))
 	}
 }
 

@@ -6,12 +6,15 @@ import "gpupool/domain/pool"
 // moment it is empty, except for what still waits.
 type Plan struct {
 	Version   int64
-	Admit     []Admission   // start now
-	Covers    []CoverChange // running attempts whose charge changes from now on
-	Reclaim   []Promise     // new promises: give notice to the victims
-	Withdrawn []Withdrawal  // stored promises that are over without having been used
-	Reserved  []Reservation // what backfill must leave alone, at most one per class
-	Wait      []Waiting     // every pending job that isn't admitted, in queue order
+	Admit     []Admission      // start now
+	Covers    []CoverChange    // running attempts whose charge changes from now on
+	Reclaim   []Promise        // new promises: give notice to the victims
+	Withdrawn []Withdrawal     // stored promises that are over without having been used
+	Stop      []Stop           // running attempts that end for no other job: notice now
+	Resume    []pool.AttemptID // attempts under such a notice that run on after all
+	ToSpot    []pool.AttemptID // running burst work that goes on as spot; its split stands in Covers
+	Reserved  []Reservation    // what backfill must leave alone, at most one per class
+	Wait      []Waiting        // every pending job that isn't admitted, in queue order
 	// Next is the soonest instant after now at which, with this plan applied,
 	// the decision could change though nothing happens; pool.Never when there is
 	// none. Where what holds a job moves all the time (what is committed against
@@ -22,7 +25,7 @@ type Plan struct {
 
 // Changes tells whether applying the plan would change anything.
 func (p Plan) Changes() bool {
-	return len(p.Admit)+len(p.Covers)+len(p.Reclaim)+len(p.Withdrawn) > 0
+	return len(p.Admit)+len(p.Covers)+len(p.Reclaim)+len(p.Withdrawn)+len(p.Stop)+len(p.Resume)+len(p.ToSpot) > 0
 }
 
 // Admission starts a job now. Where the job had a promise, that is used up.
@@ -70,6 +73,7 @@ const (
 	Elsewhere WithdrawReason = "elsewhere" // the job fits without it; it is in Plan.Admit
 	Overdue   WithdrawReason = "overdue"   // a victim isn't gone in time: an alarm
 	NodeLost  WithdrawReason = "node_lost" // its nodes can't take the job any more
+	Unpayable WithdrawReason = "unpayable" // the money for its job ran out
 	Unfounded WithdrawReason = "unfounded" // it counted on victims of a promise that is over and has no claim on them itself
 )
 

@@ -58,6 +58,11 @@ func (e *engine) checkPromises() {
 			e.giveUp(&e.promises[i], NodeLost)
 		}
 	}
+	for i := len(e.promises) - 1; i >= 0; i-- {
+		if o := &e.promises[i]; !o.over && e.beyondMeans(o.run) {
+			e.giveUp(o, Unpayable)
+		}
+	}
 	e.dropUnfounded()
 	e.releaseKept()
 	for i := range e.promises {
@@ -194,7 +199,7 @@ func (e *engine) dropUnfounded() {
 // or has GPUs on loan, or nothing can keep it any more.
 func (e *engine) founded(v int32, but int) bool {
 	r := &e.runs[v]
-	if r.tier == pool.Spot || !r.holds || r.stopping {
+	if r.tier == pool.Spot || !r.holds || r.leaves() {
 		return true
 	}
 	for i := range e.promises {
@@ -231,11 +236,11 @@ func (e *engine) releaseKept() {
 		for _, v := range k.victims {
 			r := &e.runs[v]
 			switch {
-			case k.sent || r.stopping:
+			case k.sent || r.leaves():
 				if !r.gone {
 					e.release(v)
 				}
-				if !r.stopping {
+				if !r.leaves() {
 					e.sentOff = append(e.sentOff, v)
 				}
 			case r.promised == 0:
@@ -285,7 +290,7 @@ func (e *engine) elsewhere(i int) {
 	e.release(o.run)
 	var back []int32
 	for _, v := range o.victims {
-		if r := &e.runs[v]; r.holds && r.promised == 1 && !r.stopping {
+		if r := &e.runs[v]; r.holds && r.promised == 1 && !r.leaves() {
 			e.restore(v)
 			back = append(back, v)
 		}
@@ -413,7 +418,7 @@ func (e *engine) giveBack() {
 // for that, m goes on counting on it.
 func (e *engine) runOn(v int32, m *madePromise) {
 	r := &e.runs[v]
-	if !r.gone || r.stopping {
+	if !r.gone || r.leaves() {
 		return
 	}
 	e.restore(v)

@@ -22,13 +22,14 @@ type run struct {
 	running   bool // an attempt of the snapshot, or one that an earlier step admitted
 	protected bool // fixed, inside its minimum run, or started by this decision
 	fixed     bool
-	stopping  bool   // a stop was sent
-	gone      bool   // stopping, or a victim: counts only on its nodes
-	dead      bool   // no holder any more
-	holds     bool   // on its nodes now
-	lasting   bool   // beyond the reservation of its class, and not to be taken back by then
-	judged    uint32 // the reservation for which lasting is right
-	promised  int    // open promises it is a victim of
+	stopping  bool     // a stop was sent
+	notice    StopRule // it ends for no other job; empty when not
+	gone      bool     // stopping, or a victim: counts only on its nodes
+	dead      bool     // no holder any more
+	holds     bool     // on its nodes now
+	lasting   bool     // beyond the reservation of its class, and not to be taken back by then
+	judged    uint32   // the reservation for which lasting is right
+	promised  int      // open promises it is a victim of
 	stopAt    pool.Instant
 	split     pool.Split // what it is charged as, by the snapshot and the steps so far
 	nodes     []hold
@@ -98,7 +99,7 @@ func (e *engine) start(a *Attempt) {
 	}
 	r := run{id: a.ID, org: e.orgAt[a.Org], account: accountOf(e, a.Org, a.Project, a.ID), class: c, tier: a.Tier,
 		priority: a.Priority, started: a.Started, end: a.MaxEnd, running: true, stopping: a.Stopping, fixed: a.Fixed,
-		gone: a.Stopping, holds: true, split: a.Split, charges: a.Charges}
+		gone: a.Stopping || a.Notice != "", notice: a.Notice, holds: true, split: a.Split, charges: a.Charges}
 	if r.end == 0 {
 		r.end = pool.Never
 	}
@@ -121,8 +122,14 @@ func (e *engine) start(a *Attempt) {
 	if r.units == 0 {
 		e.problem("attempt %s holds no GPUs", a.ID.NomadID())
 	}
+	if a.Notice != "" {
+		r.stopAt = a.StopAt
+	}
 	i := e.enter(r)
 	e.name(i)
+	if a.Notice != "" && !a.Stopping {
+		e.noticed = append(e.noticed, i)
+	}
 	if r.tier == pool.Spot && r.split != (pool.Split{Spot: r.units}) {
 		e.oddSpots = append(e.oddSpots, i)
 	}

@@ -112,7 +112,12 @@ type Attempt struct {
 	Fixed       bool         // nobody may stop it for another job
 	Split       pool.Split   // what it is charged as now
 	Stopping    bool         // a stop was sent; its GPUs come back by themselves
-	Charges     []Charge
+	// Notice is the rule by which an earlier plan ends it for no other job, at
+	// StopAt; empty when it is under no such notice. Until the stop is sent
+	// (Stopping) the notice can be taken back.
+	Notice  StopRule
+	StopAt  pool.Instant
+	Charges []Charge
 }
 
 // Job waits for GPUs: Nodes distinct nodes with GPUs each.
@@ -150,9 +155,22 @@ type Budget struct {
 	Ref      string          // the project, organisation or order number shown to people
 	Limit    money.Amount
 	Spent    money.Amount  // rated charges of the period so far
+	AtLimit  AtLimit       // what happens to running work that it can't bear
+	Lines    int           // lines of an invoice that its charges can come to stand on: each is rounded once
 	Period   pool.Interval // commitments beyond its end are tested when the next begins
 	Included []Included    // hours of the fee that are still unused, class by class
 }
+
+// AtLimit is what an organisation chose for work that runs when the money for
+// it runs out: a cap was lowered, prices rose, an order ended, a month began.
+type AtLimit string
+
+const (
+	StopAtLimit AtLimit = "stop"      // what exceeds it stops with notice; also the zero value
+	SpotAtLimit AtLimit = "downgrade" // burst work goes on as spot where that is cheaper; what then exceeds stops
+	BillToLimit AtLimit = "bill"      // everything runs on until what is used comes to the limit
+	RunOn       AtLimit = "notify"    // running work is left alone
+)
 
 // Included is what is left of the included hours of a class.
 type Included struct {
@@ -166,6 +184,7 @@ type Charge struct {
 	Budget BudgetID
 	Class  pool.ClassID // which class the price is for; empty = any
 	Price  money.Price
+	Spot   money.Price // the dearest price as spot; 0 when it can't go on as spot
 	// Included: unused included hours pay first. Only for work that can't
 	// fall to loan or spot, which never burn included hours.
 	Included bool

@@ -137,12 +137,12 @@ func (w *world) project(id pool.ProjectID, o pool.OrgID) {
 func (w *world) money() {
 	for i, o := range w.snap.Orgs {
 		if w.oneIn(4, "cap") {
-			w.snap.Budgets = append(w.snap.Budgets, Budget{ID: BudgetID("cap-" + string(o.ID)), Kind: pool.Cap, Ref: string(o.ID),
+			w.snap.Budgets = append(w.snap.Budgets, Budget{ID: BudgetID("cap-" + string(o.ID)), Kind: pool.Cap, Ref: string(o.ID), AtLimit: RunOn,
 				Limit: money.Amount(w.between(1, 40, "limit") * 100), Period: pool.Interval{Start: noon, End: noon.Add(30 * 24 * time.Hour)},
 				Included: []Included{{w.snap.Classes[0].ID, pool.GPUMillis(w.upTo(6, "included hours") * pool.MillisPerHour)}}})
 		}
 		if i == 0 && w.oneIn(3, "budget") {
-			w.snap.Budgets = append(w.snap.Budgets, Budget{ID: BudgetID("budget-" + string(o.ID)), Kind: pool.Budget, Ref: "a project",
+			w.snap.Budgets = append(w.snap.Budgets, Budget{ID: BudgetID("budget-" + string(o.ID)), Kind: pool.Budget, Ref: "a project", AtLimit: RunOn,
 				Limit: money.Amount(w.between(1, 20, "limit") * 100)})
 		}
 	}

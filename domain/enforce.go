@@ -1,0 +1,127 @@
+package domain
+
+import (
+	"fmt"
+
+	"gpupool/domain/pool"
+)
+
+// enforce applies what the plan does to running work for no other job: stops
+// with notice, notices taken back, burst work that goes on as spot.
+func (a *applying) enforce(tx Tx) error {
+	for _, id := range a.plan.Resume {
+		if err := a.keep(tx, id); err != nil {
+			return err
+		}
+	}
+	for _, id := range a.plan.ToSpot {
+		if err := a.turnSpot(tx, id); err != nil {
+			return err
+		}
+	}
+	for _, s := range a.plan.Stop {
+		why := EndOverBudget
+		for reason, rule := range stopRules {
+			if rule == s.Rule {
+				why = reason
+			}
+		}
+		if err := a.notice(tx, s.Attempt, s.At, why, a.stopDetail(s.Reason)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stopDetail says in words which limit was exceeded, without what only finance
+// may see.
+func (a *applying) stopDetail(r pool.Reason) string {
+	switch r.Code {
+	case pool.Cap:
+		return "the spending cap"
+	case pool.Budget:
+		return "the budget of " + r.Ref
+	case pool.OrderExhausted:
+		return "purchase order " + r.Ref
+	}
+	return r.Ref
+}
+
+// notice puts an attempt under notice: the signal now, the stop at a time. One
+// that is to stop already stays as it is.
+func (a *applying) notice(tx Tx, id pool.AttemptID, at pool.Instant, why EndReason, detail string) error {
+	t, err := tx.Attempt(id)
+	if err != nil || t.StopAt != 0 {
+		return err
+	}
+	t.State, t.NoticeAt, t.StopAt, t.StopReason, t.StopDetail = AttemptStopping, a.now, at, why, detail
+	if err := tx.UpdateAttempt(t); err != nil {
+		return err
+	}
+	j, err := tx.JobByID(id.Job)
+	if err != nil {
+		return err
+	}
+	j.State = JobStopping
+	if err := tx.UpdateJob(j); err != nil {
+		return err
+	}
+	if why != EndTakenBack { // that stands with its promise
+		err := audit(tx, System("engine"), j.Org, "job.notice", string(j.ID), nil, map[string]any{"why": why, "detail": detail, "stop_at": at.String()})
+		if err != nil {
+			return err
+		}
+	}
+	a.orgs[j.Org] = true
+	w := attemptWork{Attempt: id, Org: t.Org, Signal: a.terms.Settings.Signal}
+	return enqueue(tx, "nomad.signal", fmt.Sprintf("signal:%s:%d", id.NomadID(), a.now), w)
+}
+
+// keep takes the notice back from an attempt that no stop was sent to.
+func (a *applying) keep(tx Tx, id pool.AttemptID) error {
+	t, err := tx.Attempt(id)
+	if err != nil {
+		return err
+	}
+	if t.StopSent != 0 || !t.StopReason.ByEngine() || t.State == AttemptEnded {
+		return nil
+	}
+	t.NoticeAt, t.StopAt, t.StopReason, t.StopDetail = 0, 0, "", ""
+	j, err := tx.JobByID(id.Job)
+	if err != nil {
+		return err
+	}
+	if t.StartedAt != 0 {
+		t.State, j.State = AttemptRunning, JobRunning
+	} else {
+		t.State, j.State = AttemptPlaced, JobStarting
+	}
+	a.orgs[j.Org] = true
+	if err := tx.UpdateAttempt(t); err != nil {
+		return err
+	}
+	return tx.UpdateJob(j)
+}
+
+// turnSpot lets a running flexible job go on as spot. What it is charged as
+// from now on stands in the plan's covers.
+func (a *applying) turnSpot(tx Tx, id pool.AttemptID) error {
+	t, err := tx.Attempt(id)
+	if err != nil {
+		return err
+	}
+	j, err := tx.JobByID(id.Job)
+	if err != nil {
+		return err
+	}
+	before := j.Tier
+	t.Tier, j.Tier = pool.Spot, pool.Spot
+	a.orgs[j.Org] = true
+	if err := tx.UpdateAttempt(t); err != nil {
+		return err
+	}
+	if err := tx.UpdateJob(j); err != nil {
+		return err
+	}
+	return audit(tx, System("engine"), j.Org, "job.to_spot", string(j.ID), map[string]any{"tier": before}, map[string]any{"tier": j.Tier})
+}
