@@ -120,11 +120,9 @@ func (v *view) work(tx Tx) error {
 		return err
 	}
 	for _, a := range attempts {
-		v.snap.Running = append(v.snap.Running, quota.Attempt{ID: a.ID, Org: a.Org, Project: a.Project, User: a.User, Class: a.Class,
-			Placement: toQuota(a.Placement), Tier: a.Tier, Priority: a.Priority, Started: a.AdmittedAt, MaxEnd: a.MaxEnd,
-			MinRunUntil: a.AdmittedAt.Add(minimumRun), Split: a.Split,
-			Stopping: a.StopSent != 0 || a.StopAt != 0 && !a.StopReason.ByEngine(), Notice: stopRules[a.StopReason], StopAt: a.StopAt,
-			Charges: v.charges(a.Org, a.Project, a.Tier, []pool.ClassID{a.Class})})
+		x := running(a)
+		x.Charges = v.charges(a.Org, a.Project, a.Tier, []pool.ClassID{a.Class})
+		v.snap.Running = append(v.snap.Running, x)
 	}
 	jobs, err := tx.LiveJobs()
 	if err != nil {
@@ -159,6 +157,14 @@ func (v *view) work(tx Tx) error {
 		v.snap.Promises = append(v.snap.Promises, q)
 	}
 	return nil
+}
+
+// running is an attempt as the engine sees it, without its charges.
+func running(a Attempt) quota.Attempt {
+	return quota.Attempt{ID: a.ID, Org: a.Org, Project: a.Project, User: a.User, Class: a.Class,
+		Placement: toQuota(a.Placement), Tier: a.Tier, Priority: a.Priority, Started: a.AdmittedAt, MaxEnd: a.MaxEnd,
+		MinRunUntil: a.AdmittedAt.Add(minimumRun), Split: a.Split,
+		Stopping: a.StopSent != 0 || a.StopAt != 0 && !a.StopReason.ByEngine(), Notice: stopRules[a.StopReason], StopAt: a.StopAt}
 }
 
 // pending is a job as the engine sees it. used is what its earlier attempts

@@ -30,8 +30,8 @@ var orgPlaces = []struct {
 }
 
 var operatorPlaces = []place{
-	{"/op", "Pool", "pool", "h"}, {"/op/queue", "Queue", "queue", "w"}, {"/op/nodes", "Nodes", "node", "n"},
-	{"/op/members", "Members", "building", "m"}, {"/op/classes", "GPU types", "box", "c"}, {"/op/plans", "Plans", "gauge", ""},
+	{"/op", "Pool", "pool", "h"}, {"/op/queue", "Queue", "queue", "w"}, {"/op/quota", "Quota", "gauge", "q"}, {"/op/nodes", "Nodes", "node", "n"},
+	{"/op/members", "Members", "building", "m"}, {"/op/classes", "GPU types", "box", "c"}, {"/op/plans", "Plans", "card", ""},
 	{"/op/prices", "Prices", "price", ""}, {"/op/closing", "Closing", "lock", "l"}, {"/op/invoices", "Invoices", "file", ""},
 	{"/op/settings", "Settings", "gear", "s"}, {"/op/audit", "Audit", "history", ""},
 }

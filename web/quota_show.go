@@ -21,6 +21,10 @@ func (v *visit) quotaPage(class pool.ClassID, in domain.LimitInput, r refusal) e
 	if err != nil {
 		return err
 	}
+	tree, err := v.server.service.QuotaTree(v.ctx, v.actor, v.org)
+	if err != nil {
+		return err
+	}
 	bars := views.Block(ui.Panel{ID: "quota", Title: v.T("Now"), Topics: "org", Hint: v.T("Guaranteed GPUs are used, lent or free. Lent ones come back when your own work needs them.")}, v.quotaBars(d)...)
 	t := ui.Table{ID: "limits", Caption: v.T("Quota by GPU type"), Topics: "org", Columns: v.columns("GPU type", "#Guaranteed", "#Own use", "#Lent out", "#Free", "#Borrowed", "#Borrow limit", "#Lend limit", "#Spot"),
 		Empty: ui.Empty{Title: v.T("No quota yet."), Text: v.T("Quota comes with a plan or with hardware that you put in."), Link: ui.Link{Label: v.T("Plans"), Href: "/marketplace"}},
@@ -31,6 +35,7 @@ func (v *visit) quotaPage(class pool.ClassID, in domain.LimitInput, r refusal) e
 			num(number(q.Borrow)+" / "+number(q.PlanBorrow)), num(number(q.Lend)+" / "+number(q.PlanLend+q.Contributed)), num(number(q.Spot))))
 	}
 	blocks[1] = t.Show()
+	blocks = append(blocks, v.quotaTrees(tree)...)
 	if v.actor.Can(v.org, domain.ActQuota) {
 		for _, q := range d.Quotas {
 			f, at := domain.LimitInput{Borrow: number(q.Borrow), Lend: number(q.Lend)}, refusal{}
@@ -41,6 +46,60 @@ func (v *visit) quotaPage(class pool.ClassID, in domain.LimitInput, r refusal) e
 		}
 	}
 	return v.show(r.status, views.Page{Title: v.T("Quota"), Heading: v.T("Quota"), Live: v.live(), Lead: v.T("What the plan guarantees, who uses it now, and how far you borrow and lend.")}, views.Arrange(blocks...))
+}
+
+// quotaTrees show, for each GPU type, the consortium, its organisations and their projects.
+func (v *visit) quotaTrees(tree domain.QuotaTree) []templ.Component {
+	var all []templ.Component
+	for _, class := range tree.ClassesOf() {
+		t := ui.Table{ID: "tree-" + string(class), Caption: v.T("%s: who has what", named(tree.Names.Classes, class)), Topics: "org pool",
+			Columns: v.columns("Account", "#Guaranteed", "#In use", "#Own", "#Borrowed", "#Spot", "#Lent out", "#May be lent", "#Kept back", "#May still take", "#Borrow limit", "#Lend limit", "#Weight")}
+		for _, r := range tree.Rows {
+			if r.Class == class {
+				t.Rows = append(t.Rows, v.quotaRow(tree, r))
+			}
+			if r.Class == class && r.Org == "" {
+				t.Note = v.T("%d GPUs beyond all guarantees are the consortium's own and may be borrowed. In use counts no spot work. May still take: by quota; whether GPUs are free is another question.", r.Nominal)
+			}
+		}
+		all = append(all, t.Show())
+	}
+	return all
+}
+
+func (v *visit) quotaRow(tree domain.QuotaTree, r domain.QuotaRow) ui.Row {
+	name := head(v.T("The whole consortium"), "")
+	limit := func(n *int, none string) string {
+		switch {
+		case n == nil && r.Org != "" && r.Project == "":
+			return v.T(none)
+		case n == nil:
+			return ""
+		}
+		return number(*n)
+	}
+	weight, lent := "", number(r.Lent)
+	switch {
+	case r.Project != "":
+		name, lent = sub(head("— "+named(tree.Projects, r.Project), ""), v.T("project")), ""
+	case r.Org != "":
+		name, weight = head(named(tree.Names.Orgs, r.Org), ""), number(r.Weight)
+	}
+	return row(name, num(number(r.Quota)), num(number(r.Use)), num(number(r.Own)), num(number(r.Loan)), num(number(r.Spot)), num(lent), num(number(r.Lendable)), num(number(r.Kept)),
+		num(number(r.Available)), num(limit(r.BorrowLimit, "none")), num(limit(r.LendLimit, "all")), num(weight))
+}
+
+// opQuota is the hierarchy of the whole pool.
+func (s *Server) opQuota(v *visit) error {
+	tree, err := s.service.QuotaTree(v.ctx, v.actor, "")
+	if err != nil {
+		return err
+	}
+	blocks := v.quotaTrees(tree)
+	if len(blocks) == 0 {
+		blocks = append(blocks, ui.Empty{Title: v.T("No GPU type yet"), Link: ui.Link{Label: v.T("GPU types"), Href: "/op/classes"}}.Show())
+	}
+	return v.page(views.Page{Title: v.T("Quota"), Heading: v.T("Quota"), Live: v.live(), Wide: true, Lead: v.T("What is guaranteed to whom, who uses it, and what is lent and borrowed now.")}, views.Arrange(blocks...))
 }
 
 func (v *visit) limitForm(q domain.QuotaNow, in domain.LimitInput, r refusal) views.Form {
