@@ -162,6 +162,7 @@ type quote struct {
 	UpTo         amount `json:"up_to"`
 	Admitted     bool
 	StartsBy     *time.Time `json:"starts_by"`
+	Likely       *likely
 	Reasons      []waitReason
 	Alternatives []struct {
 		Tier     string
@@ -178,12 +179,37 @@ func starts(admitted bool, by *time.Time) string {
 	case by == nil:
 		return "start not known yet"
 	}
-	return "probably starts " + localTime(by)
+	return "starts by " + localTime(by)
+}
+
+// likely is when a job probably starts.
+type likely struct{ Early, Middle, Late time.Time }
+
+// expected says when a job starts, likely and at the latest, as far as it can be told.
+func expected(admitted bool, l *likely, by *time.Time) string {
+	if admitted || l == nil && by == nil {
+		return starts(admitted, by)
+	}
+	var says []string
+	if l != nil {
+		short := func(t time.Time) string {
+			if t = t.Local(); t.YearDay() == l.Middle.Local().YearDay() {
+				return t.Format("15:04")
+			}
+			return t.Format("2006-01-02 15:04")
+		}
+		says = append(says, fmt.Sprintf("Likely %s (%s to %s).", localTime(&l.Middle), short(l.Early), short(l.Late.Add(time.Minute-1))))
+	}
+	if by != nil {
+		at := by.Add(time.Minute - 1)
+		says = append(says, fmt.Sprintf("At the latest %s unless an owner claims or new work goes first.", localTime(&at)))
+	}
+	return strings.Join(says, " ")
 }
 
 func (q quote) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Up to %s; %s\n", q.UpTo, starts(q.Admitted, q.StartsBy))
+	fmt.Fprintf(&b, "Up to %s; %s\n", q.UpTo, expected(q.Admitted, q.Likely, q.StartsBy))
 	for _, r := range q.Reasons {
 		fmt.Fprintln(&b, r)
 	}

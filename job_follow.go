@@ -27,6 +27,7 @@ type job struct {
 	UpTo                  amount     `json:"up_to"`
 	SubmittedAt           time.Time  `json:"submitted_at"`
 	StartsBy              *time.Time `json:"starts_by"`
+	Likely                *likely
 	EndedAt               *time.Time `json:"ended_at"`
 	Reasons               []waitReason
 	End                   *struct {
@@ -74,9 +75,9 @@ func (j job) state() string {
 func (j job) line() string {
 	s := fmt.Sprintf("%s %s: %s", j.ID, oneLine(j.Name), j.state())
 	if j.State == "waiting" {
-		s += ", " + starts(false, j.StartsBy)
+		s += ", " + expected(false, j.Likely, j.StartsBy)
 		if len(j.Reasons) > 0 {
-			s += ". " + oneLine(j.Reasons[0].Message)
+			s = strings.TrimSuffix(s, ".") + ". " + oneLine(j.Reasons[0].Message)
 		}
 	}
 	return s

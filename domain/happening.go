@@ -172,7 +172,7 @@ func (n *narrator) capped() error {
 		}
 		spot := j
 		spot.Tier = pool.Spot
-		q, err := quoteJob(n.tx, spot)
+		q, err := quoteJob(n.tx, spot, nil)
 		if err != nil {
 			return err
 		}

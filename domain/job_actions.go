@@ -3,9 +3,11 @@ package domain
 import (
 	"context"
 	"io"
+	"slices"
 
 	"gpupool/domain/money"
 	"gpupool/domain/pool"
+	"gpupool/domain/quota"
 	"gpupool/domain/rating"
 )
 
@@ -18,6 +20,7 @@ type JobView struct {
 	Segments []Segment
 	UserName string
 	Nodes    map[pool.NodeID]string // names
+	Expected quota.Answer           // while it waits: what the engine would do with it now
 	Now      pool.Instant
 }
 
@@ -41,14 +44,45 @@ func (s *Service) Job(ctx context.Context, a Actor, org pool.OrgID, id pool.JobI
 		if v, err = jobView(tx, a, org, id); err != nil {
 			return err
 		}
-		if v.Segments, err = tx.Segments(SegmentFilter{Org: org, Job: id}); err != nil {
-			return err
+		if len(v.Attempts) > 0 {
+			if v.Segments, err = tx.Segments(SegmentFilter{Org: org, Job: id}); err != nil {
+				return err
+			}
 		}
 		names, err := userNames(tx)
 		v.UserName = names[v.Job.User]
-		return err
+		if err != nil || v.Job.State != JobWaiting || v.Job.StopAsked != 0 {
+			return err
+		}
+		return s.expect(tx, &v)
 	})
 	return v, err
+}
+
+// expect tells when a job that waits would start, as things stand now.
+func (s *Service) expect(tx Tx, v *JobView) error {
+	all, err := snapshot(tx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all.snap.Pending, func(j quota.Job) bool { return j.ID == v.Job.ID })
+	if i < 0 {
+		return nil
+	}
+	if all.snap.Habits, err = s.habits.of(tx, all.snap.Orgs); err != nil {
+		return err
+	}
+	v.Expected = quota.Quote(all.snap, all.snap.Pending[i], all.now)
+	v.Job.StartsBy = startsBy(v.Expected.Start)
+	return nil
+}
+
+// startsBy is a latest start as it is stored: 0 when it can't be told.
+func startsBy(t pool.Instant) pool.Instant {
+	if t == pool.Never {
+		return 0
+	}
+	return t
 }
 
 // seenJob finds a job that the actor may see, or NotFound.
@@ -66,12 +100,18 @@ func jobView(tx Tx, a Actor, org pool.OrgID, id pool.JobID) (JobView, error) {
 	if v.Job, err = seenJob(tx, a, org, id); err != nil {
 		return v, err
 	}
-	if v.Attempts, err = tx.Attempts(id); err != nil {
-		return v, err
+	if v.Job.Attempts > 0 {
+		if v.Attempts, err = tx.Attempts(id); err != nil {
+			return v, err
+		}
 	}
 	t, err := LoadTerms(tx)
 	if err != nil {
 		return v, err
+	}
+	v.Nodes = t.nodeNames()
+	if len(v.Attempts) == 0 { // it has used nothing
+		return v, nil
 	}
 	w, err := readWork(tx, org)
 	if err != nil {
@@ -81,7 +121,7 @@ func jobView(tx Tx, a Actor, org pool.OrgID, id pool.JobID) (JobView, error) {
 	if err != nil {
 		return v, err
 	}
-	v.Use, v.Nodes = costs[id], t.nodeNames()
+	v.Use = costs[id]
 	for _, c := range v.Use {
 		v.Charged += c.Cost
 	}

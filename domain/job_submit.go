@@ -72,17 +72,24 @@ func (s *Service) QuoteJob(ctx context.Context, a Actor, org pool.OrgID, in JobI
 		if err != nil {
 			return err
 		}
-		q, err = quoteJob(tx, j)
+		q, err = quoteJob(tx, j, &s.habits)
 		return err
 	})
 	return q, err
 }
 
-// quoteJob asks the engine about one more job, and prices it.
-func quoteJob(tx Tx, j Job) (JobQuote, error) {
+// quoteJob asks the engine about one more job, and prices it. Without habits it
+// tells no likely start.
+func quoteJob(tx Tx, j Job, h *habits) (JobQuote, error) {
 	v, err := snapshot(tx)
 	if err != nil {
 		return JobQuote{}, err
+	}
+	snap := v.snap
+	if h != nil {
+		if snap.Habits, err = h.of(tx, v.snap.Orgs); err != nil {
+			return JobQuote{}, err
+		}
 	}
 	q := JobQuote{GPUs: j.GPUs(), MaxRun: j.MaxRun, Now: v.now}
 	if q.UpTo, q.Price, err = v.terms.upTo(j, v.now); err != nil {
@@ -93,7 +100,7 @@ func quoteJob(tx Tx, j Job) (JobQuote, error) {
 		q.AtOwn = money.Charge(j.fullUse(), p.Price)
 	}
 	j.ID = "quote"
-	q.Answer = quota.Quote(v.snap, v.pending(j, 0, nil), v.now)
+	q.Answer = quota.Quote(snap, v.pending(j, 0, v.live()), v.now)
 	for _, b := range v.snap.Budgets {
 		if b.ID == capBudget(j.Org) {
 			left := max(0, b.Limit-b.Spent-v.committed(j.Org))
@@ -116,10 +123,22 @@ func quoteJob(tx Tx, j Job) (JobQuote, error) {
 		if err != nil || up >= q.UpTo {
 			continue
 		}
-		ans := quota.Quote(v.snap, v.pending(o, 0, nil), v.now)
+		ans := quota.Quote(v.snap, v.pending(o, 0, v.live()), v.now)
 		q.Alternatives = append(q.Alternatives, Alternative{Tier: tier, UpTo: up, Admitted: ans.Admitted, Start: ans.Start})
 	}
 	return q, nil
+}
+
+// live are the jobs of the snapshot that have not ended.
+func (v *view) live() map[pool.JobID]bool {
+	out := map[pool.JobID]bool{}
+	for _, a := range v.snap.Running {
+		out[a.ID.Job] = true
+	}
+	for _, j := range v.snap.Pending {
+		out[j.ID] = true
+	}
+	return out
 }
 
 // committed is what running work of a member may still cost this month, at
@@ -180,7 +199,7 @@ func (s *Service) SubmitJob(ctx context.Context, a Actor, org pool.OrgID, in Job
 			return err
 		}
 		j.ID = id
-		q, err := quoteJob(tx, j)
+		q, err := quoteJob(tx, j, nil)
 		if err != nil {
 			return err
 		}
@@ -195,9 +214,7 @@ func (s *Service) SubmitJob(ctx context.Context, a Actor, org pool.OrgID, in Job
 			return f.Err()
 		}
 		j.UpTo, j.Reasons, j.Position = q.UpTo, q.Answer.Reasons, q.Answer.Position
-		if q.Answer.Start != pool.Never {
-			j.StartsBy = q.Answer.Start
-		}
+		j.StartsBy = startsBy(q.Answer.Start)
 		if err := tx.InsertJob(j); err != nil {
 			return err
 		}

@@ -48,7 +48,8 @@ type Service struct {
 	holder    string
 	hub       *Hub
 
-	turn sync.Mutex // held while a cycle runs
+	turn   sync.Mutex // held while a cycle runs
+	habits habits
 
 	mu     sync.Mutex
 	last   *Decision                       // the engine's last plan, for the operator

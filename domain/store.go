@@ -210,6 +210,8 @@ type AttemptTx interface {
 	Attempts(job pool.JobID) ([]Attempt, error) // by n
 	LiveAttempts() ([]Attempt, error)           // not ended, of all members
 	LiveAttemptsOf(org pool.OrgID) ([]Attempt, error)
+	// LastAttempts are those of the member's last submitted jobs, so many of them.
+	LastAttempts(org pool.OrgID, jobs int) ([]Attempt, error)
 	InsertAttempt(a Attempt) error
 	UpdateAttempt(a Attempt) error
 	InsertCover(c CoverRow) error

@@ -163,7 +163,7 @@ func jobsHidden(t ui.Table) ui.Table {
 
 func gallery() templ.Component {
 	facts := []ui.Fact{{Name: "Job", Text: "8f2c-01", Mono: true}, {Name: "Project", Text: "LLM", Href: "/projects/llm"}, {Name: "Purchase order", Text: "4500-17/B"}, {Name: "May run until", Time: at("Fri 27 Nov 2026, 14:05 CET")}, {Name: "Reserved", Text: "384.00 EUR"}}
-	quote := ui.Quote{AtMost: "38.40 EUR", Likely: "21.00 EUR", Starts: "probably starts 13:20 CET", Why: "Waits for 2 GPUs that end at 13:18.", Facts: []ui.Fact{{Name: "Tier", Text: "flexible"}, {Name: "Price per hour", Text: "1.80 EUR per GPU-hour"}, {Name: "Reserved now", Text: "38.40 EUR"}},
+	quote := ui.Quote{AtMost: "38.40 EUR", Likely: "21.00 EUR", Starts: "Likely 13:20 CET (12:55 to 14:00). At the latest 14:05 CET unless an owner claims or new work goes first.", Why: "Waits for 2 GPUs that end at 13:18.", Facts: []ui.Fact{{Name: "Tier", Text: "flexible"}, {Name: "Price per hour", Text: "1.80 EUR per GPU-hour"}, {Name: "Reserved now", Text: "38.40 EUR"}},
 		Cheaper: []ui.Alternative{{Button: ui.Button{Label: "Spot", Kind: "small", Name: "as", Value: "spot"}, Price: "9.84 EUR", Starts: "starts now; may stop at any time"}, {Button: ui.Button{Label: "Flexible", Kind: "small", Name: "as", Value: "burst"}, Price: "24.00 EUR", Starts: "starts now"}}}
 	confirm := ui.Confirm{ID: "cancel", Label: "Cancel the job", Title: "Cancel llm-ft-70b?", Loses: []string{"Everything since the last checkpoint at 13:40.", "Its place in the queue."}, Action: "/cancel", Nonce: "n3", Do: "Cancel the job", TypeIt: "rheinau"}
 	body := templ.Join(

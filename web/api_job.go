@@ -6,9 +6,24 @@ import (
 
 	"gpupool/domain"
 	"gpupool/domain/pool"
+	"gpupool/domain/quota"
 )
 
-// apiJobJSON is a job with all that is known of it. In lists the last four are left out.
+// apiLikely is when a job probably starts: in eight cases of ten between early and late.
+type apiLikely struct {
+	Early  apiTime `json:"early"`
+	Middle apiTime `json:"middle"`
+	Late   apiTime `json:"late"`
+}
+
+func likely(l quota.Likely) *apiLikely {
+	if !l.Known() {
+		return nil
+	}
+	return &apiLikely{apiTime(l.Early), apiTime(l.Middle), apiTime(l.Late)}
+}
+
+// apiJobJSON is a job with all that is known of it. In lists the last five are left out.
 type apiJobJSON struct {
 	ID          string      `json:"id"`
 	Org         string      `json:"org"`
@@ -39,6 +54,7 @@ type apiJobJSON struct {
 	Command  *apiCommand  `json:"command,omitempty"`
 	Attempts []apiAttempt `json:"attempts,omitempty"`
 	Use      []apiUse     `json:"use,omitempty"`
+	Likely   *apiLikely   `json:"likely,omitempty"` // while it waits, when it can be told
 }
 
 // apiCommand is what the container runs. Only who may change the job sees its variables.
@@ -121,6 +137,7 @@ func (s *Server) apiJob(q *call) error {
 func (q *call) job(v domain.JobView) apiJobJSON {
 	j := q.jobRow(domain.JobRow{Job: v.Job, Charged: v.Charged, UserName: v.UserName})
 	spec := v.Job.Spec
+	j.Likely = likely(v.Expected.Likely)
 	j.Image, j.Command = spec.Image, &apiCommand{Command: spec.Command, Args: append([]string{}, spec.Args...)}
 	if v.Job.User == q.actor.User || q.actor.Can(q.org, domain.ActManageJobs) {
 		j.Command.Env = spec.Env

@@ -155,6 +155,7 @@ type apiQuoteJSON struct {
 	Admitted     bool             `json:"admitted"` // would start now
 	Class        string           `json:"class"`
 	StartsBy     apiTime          `json:"starts_by"` // null when it can't be told
+	Likely       *apiLikely       `json:"likely"`    // null when it can't be told
 	Position     *int             `json:"position"`
 	Reasons      []apiReason      `json:"reasons"`
 	CapLeft      *apiMoney        `json:"cap_left"`
@@ -179,7 +180,7 @@ func (s *Server) apiJobQuote(q *call) error {
 		return err
 	}
 	out := apiQuoteJSON{UpTo: q.amount(x.UpTo), AtOwn: q.amount(x.AtOwn), Price: q.price(x.Price), GPUs: x.GPUs, MaxRun: int64(x.MaxRun.Seconds()),
-		Admitted: x.Answer.Admitted, Class: string(x.Answer.Class), StartsBy: apiTime(x.Answer.Start), Reasons: q.reasons(x.Answer.Reasons), Alternatives: []apiAlternative{}}
+		Admitted: x.Answer.Admitted, Class: string(x.Answer.Class), StartsBy: apiTime(x.Answer.Start), Likely: likely(x.Answer.Likely), Reasons: q.reasons(x.Answer.Reasons), Alternatives: []apiAlternative{}}
 	if x.Answer.Position > 0 {
 		out.Position = &x.Answer.Position
 	}

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
+	"time"
 
 	"gpupool/domain"
 	"gpupool/domain/money"
 	"gpupool/domain/pool"
+	"gpupool/domain/quota"
 	"gpupool/views"
 	"gpupool/views/ui"
 )
@@ -128,7 +131,7 @@ func (v *visit) quoteBox(q domain.JobQuote) ui.Quote {
 	if q.CapLeft != nil {
 		b.Facts = append(b.Facts, ui.Fact{Name: v.T("Left of the spending cap"), Text: v.money(*q.CapLeft)})
 	}
-	b.Starts = v.starts(q.Answer.Admitted, q.Answer.Start)
+	b.Starts = v.expected(q.Answer)
 	if never(q.Answer.Reasons) {
 		b.Starts = v.T("never starts like this")
 	}
@@ -148,6 +151,7 @@ func never(all []pool.Reason) bool {
 	return slices.ContainsFunc(all, func(r pool.Reason) bool { return r.Code == pool.NeverFits })
 }
 
+// starts says in a word or two when a job starts at the latest.
 func (v *visit) starts(admitted bool, at pool.Instant) string {
 	switch {
 	case admitted:
@@ -155,7 +159,44 @@ func (v *visit) starts(admitted bool, at pool.Instant) string {
 	case at == pool.Never || at == 0:
 		return v.T("start not known yet")
 	}
-	return v.T("probably starts %s", v.at(at))
+	return v.T("starts by %s", v.at(at))
+}
+
+// expected says when a job starts, likely and at the latest, as far as it can be told.
+func (v *visit) expected(a quota.Answer) string {
+	if a.Admitted {
+		return v.T("starts at once")
+	}
+	var says []string
+	if l := a.Likely; l.Known() {
+		early, likely, late := v.soon(l.Early, 0), v.zoned(l.Middle, time.Minute/2), v.soon(l.Late, time.Minute-1)
+		if v.soon(l.Middle, time.Minute/2) == early && early == late {
+			says = append(says, v.T("Likely %s.", likely))
+		} else {
+			says = append(says, v.T("Likely %s (%s to %s).", likely, early, late))
+		}
+	}
+	if a.Start != pool.Never && a.Start != 0 {
+		says = append(says, v.T("At the latest %s unless an owner claims or new work goes first.", v.zoned(a.Start, time.Minute-1)))
+	}
+	if len(says) == 0 {
+		return v.T("start not known yet")
+	}
+	return strings.Join(says, " ")
+}
+
+// soon is the minute of an instant after so much was added to it, with the date when that isn't today.
+func (v *visit) soon(i pool.Instant, up time.Duration) string {
+	t, now := i.Add(up).In(v.zoneOrUTC()), v.now.In(v.zoneOrUTC())
+	if v.date(t) == v.date(now) {
+		return t.Format("15:04")
+	}
+	return v.date(t) + ", " + t.Format("15:04")
+}
+
+// zoned is an instant by soon, with its zone.
+func (v *visit) zoned(i pool.Instant, up time.Duration) string {
+	return v.soon(i, up) + " " + i.In(v.zoneOrUTC()).Format("MST")
 }
 
 func (v *visit) jobFormPage(status int, p views.JobNew) error {

@@ -32,7 +32,7 @@ func (s *Server) jobShow(v *visit) error {
 			p.Waits = append(p.Waits, views.Wait{Reason: v.reason(r), Lifts: v.outlook(r.Code)})
 		}
 		if !never(j.Job.Reasons) {
-			p.Starts = v.starts(false, j.Job.StartsBy)
+			p.Starts = v.expected(j.Expected)
 		}
 	}
 	if err := v.jobLogPanel(&p, j.Job); err != nil {

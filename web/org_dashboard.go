@@ -142,7 +142,7 @@ func (v *visit) whatNext(d domain.Dashboard) templ.Component {
 	}
 	for _, r := range d.Recent {
 		if r.Job.State == domain.JobWaiting {
-			add(r.Job.StartsBy, v.T("%s probably starts", r.Job.Name), v.shape(r.Job), ui.Link{Label: v.T("Job"), Href: v.jobPath(r.Job.ID, "")})
+			add(r.Job.StartsBy, v.T("%s starts at the latest", r.Job.Name), v.shape(r.Job), ui.Link{Label: v.T("Job"), Href: v.jobPath(r.Job.ID, "")})
 		}
 	}
 	zone := d.Settings.Location()

@@ -81,6 +81,39 @@ func TestLiveAttemptsAreThoseThatHaveNotEnded(t *testing.T) {
 	})
 }
 
+func TestTheLastAttemptsAreThoseOfTheLastJobs(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		twoMembers(t, s)
+		_, _ = aRun(t, s, uni, 1)
+		j, ended := aRun(t, s, uni, 2)
+		_, last := aRun(t, s, uni, 4)
+		_, _ = aRun(t, s, clinic, 3)
+		again := ended
+		again.ID.N, again.Placement = 2, nil
+		ended.State = domain.AttemptEnded
+		inTx(t, s, func(tx domain.Tx) error { return firstError(tx.UpdateAttempt(ended), tx.InsertAttempt(again)) })
+		inView(t, s, func(tx domain.Tx) error {
+			want := []domain.Attempt{ended, again, last}
+			if j.ID > last.ID.Job {
+				want = []domain.Attempt{last, ended, again}
+			}
+			got, err := tx.LastAttempts(uni, 2)
+			if d := cmp.Diff(want, got); d != "" || err != nil {
+				t.Errorf("of two jobs: %v %s", err, d)
+			}
+			for _, n := range []int{0, -1} {
+				if got, err := tx.LastAttempts(uni, n); len(got) > 0 || err != nil {
+					t.Errorf("of %d jobs: %v %v", n, got, err)
+				}
+			}
+			_, err = tx.LastAttempts("", 2)
+			wantCode(t, "of nobody", err, domain.Invalid)
+			return nil
+		})
+	})
+}
+
 func TestCoverIsDecidedOncePerInstantAndNeverChanged(t *testing.T) {
 	t.Parallel()
 	eachByHand(t, func(t *testing.T, s *store.Store, hand *sql.DB) {

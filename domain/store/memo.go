@@ -52,19 +52,16 @@ func (t *tx) Memo(key string, load func() (any, error)) (any, error) {
 	if t.writes {
 		return load()
 	}
-	if t.terms == 0 {
-		r, err := find[poolRow](t, "id = 1")
-		if err != nil {
-			return nil, err
-		}
-		t.terms = r.Terms
+	r, err := t.poolOnce()
+	if err != nil {
+		return nil, err
 	}
-	if v, ok := t.memo.get(t.terms, key); ok {
+	if v, ok := t.memo.get(r.Terms, key); ok {
 		return v, nil
 	}
 	v, err := load()
 	if err == nil {
-		t.memo.put(t.terms, key, v)
+		t.memo.put(r.Terms, key, v)
 	}
 	return v, err
 }

@@ -19,8 +19,8 @@ type tx struct {
 	now, wall pool.Instant
 	writes    bool
 	memo      *memo
-	terms     int64 // the terms version, once it was read
-	touched   bool  // a settled table was written
+	pool      *poolRow // of a View, once it was read
+	touched   bool     // a settled table was written
 }
 
 func (t *tx) Now() pool.Instant  { return t.now }

@@ -28,8 +28,21 @@ type flagRow struct {
 
 func (flagRow) TableName() string { return "flags" }
 
-func (t *tx) Version() (int64, error) {
+// poolOnce reads the versions: once in a View, of which everything is then at
+// least as new; each time in Update, which may change them.
+func (t *tx) poolOnce() (poolRow, error) {
+	if t.pool != nil && !t.writes {
+		return *t.pool, nil
+	}
 	r, err := find[poolRow](t, "id = 1")
+	if err == nil {
+		t.pool = &r
+	}
+	return r, err
+}
+
+func (t *tx) Version() (int64, error) {
+	r, err := t.poolOnce()
 	return r.Version, err
 }
 

@@ -16,7 +16,7 @@ type Quote struct {
 	ID      string // default "quote": the element that a form with data-swap="#quote" replaces
 	AtMost  string // "38.40 EUR": a promise
 	Likely  string
-	Starts  string // "probably starts 13:20 CET"
+	Starts  string // "Likely 13:20 CET (12:55 to 14:00). At the latest 14:05 CET unless an owner claims or new work goes first."
 	Why     string // why it waits, one sentence
 	Facts   []Fact // tier, price per hour, reserved amount
 	Cheaper []Alternative

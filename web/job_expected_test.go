@@ -1,0 +1,74 @@
+package web
+
+import (
+	"fmt"
+	"regexp"
+	"testing"
+	"time"
+
+	"gpupool/domain"
+	"gpupool/domain/pool"
+)
+
+// past gives the member so many jobs that used half of their limits.
+func (p *portal) past(n int) {
+	p.t.Helper()
+	p.pool.Update(func(tx domain.Tx) error {
+		for i := range n {
+			at := tx.Now().Add(-time.Duration(i+3) * time.Hour)
+			j := domain.Job{ID: pool.JobID(fmt.Sprintf("j-past-%03d", i)), Org: p.pool.Org, Project: p.pool.Project.ID, User: p.pool.Member.User, Name: "past",
+				Classes: []pool.ClassID{p.pool.Class}, Nodes: 1, GPUsPerNode: 1, Tier: pool.Burst, MaxRun: 2 * time.Hour, State: domain.JobEnded,
+				Spec: domain.JobSpec{Image: "python"}, SubmittedAt: at, EndedAt: at.Add(time.Hour), End: domain.EndFinished, Attempts: 1}
+			a := domain.Attempt{ID: pool.AttemptID{Job: j.ID, N: 1}, Org: j.Org, Project: j.Project, User: j.User, Class: p.pool.Class, Tier: j.Tier,
+				State: domain.AttemptEnded, AdmittedAt: at, StartedAt: at, MaxEnd: at.Add(j.MaxRun), EndedAt: at.Add(time.Hour), End: j.End}
+			if err := tx.InsertJob(j); err != nil {
+				return err
+			}
+			if err := tx.InsertAttempt(a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+var latest = regexp.MustCompile(`At the latest (\S+ )?\d\d:\d\d \w+ unless an owner claims`)
+var interval = regexp.MustCompile(`Likely [^.]*\d\d:\d\d \w+( \([^)]* to [^)]*\))?\.`)
+
+func TestAWaitingJobSaysWhenItLikelyStarts(t *testing.T) {
+	t.Parallel()
+	for name, history := range map[string]int{"without a history": 0, "with one": 40} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := open(t)
+			p.past(history)
+			w := p.member()
+			for range 2 {
+				p.submit(w)
+				p.cycle()
+			}
+			id := p.submit(w)
+			p.cycle()
+			form := w.do("POST", "/o/rheinau/jobs/quote", p.jobForm(), nil).want(200).text()
+			path := "/o/rheinau/jobs/" + string(id)
+			page := w.get(path).want(200).text()
+			for where, text := range map[string]string{"the form": form, "the job's page": page} {
+				if !latest.MatchString(text) {
+					t.Errorf("%s tells no bound: %s", where, text)
+				}
+				if interval.MatchString(text) != (history > 0) {
+					t.Errorf("%s, a history of %d jobs: %s", where, history, text)
+				}
+			}
+			p.statements(w, path) // reads what changes seldom
+			if n := p.statements(w, path); n > 12 {
+				t.Errorf("the page of a waiting job needs %d statements, at most 12", n)
+			}
+			v, err := p.Service.Job(p.ctx, p.pool.Member, p.pool.Org, id)
+			p.must(err)
+			if l := v.Expected.Likely; l.Known() != (history > 0) || l.Early > l.Middle || l.Middle > l.Late || l.Late > v.Expected.Start {
+				t.Errorf("likely %+v, at the latest %s", l, v.Expected.Start)
+			}
+		})
+	}
+}
