@@ -16,7 +16,6 @@ const (
 	evEnd = iota
 	evStop
 	evSubmit
-	evWake
 )
 
 type event struct {
@@ -45,13 +44,15 @@ func (e *events) Pop() any {
 type sim struct {
 	pool    Pool
 	opt     Options
-	snap    quota.Snapshot
+	snap    quota.Snapshot // kept up to date
 	queue   events
 	res     Result
 	index   map[pool.JobID]int
-	left    []time.Duration // of each job's length
-	used    []time.Duration // of each job's limit
-	running map[pool.JobID]int
+	left    []time.Duration    // of each job's length
+	used    []time.Duration    // of each job's limit
+	running map[pool.JobID]int // index into snap.Running
+	pending map[pool.JobID]int // index into snap.Pending
+	wake    pool.Instant       // when the last decision could change by itself
 	classes map[pool.ClassID]int
 	open    map[pool.JobID]int // index into res.Promises
 	kept    int                // res.Reserved before it are over
@@ -60,16 +61,11 @@ type sim struct {
 // Run runs a trace on a pool. The same input gives the same result.
 func Run(p Pool, jobs []Job, opt Options) (Result, error) {
 	s := newSim(p, jobs, opt)
-	for len(s.queue) > 0 && s.queue[0].at <= opt.Until {
-		now := s.queue[0].at
-		happened := false
+	// Between what happens, a decision may change by itself: at s.wake.
+	for len(s.queue) > 0 && min(s.queue[0].at, s.wake) <= opt.Until {
+		now := min(s.queue[0].at, s.wake)
 		for len(s.queue) > 0 && s.queue[0].at == now {
-			ev := heap.Pop(&s.queue).(event)
-			happened = happened || ev.kind != evWake
-			s.handle(ev, now)
-		}
-		if !happened && len(s.snap.Pending) == 0 {
-			continue // a borrower may be stopped from now on, and nobody asks for it
+			s.handle(heap.Pop(&s.queue).(event), now)
 		}
 		if err := s.decide(now); err != nil {
 			return s.res, err
@@ -80,7 +76,7 @@ func Run(p Pool, jobs []Job, opt Options) (Result, error) {
 }
 
 func newSim(p Pool, jobs []Job, opt Options) *sim {
-	s := &sim{pool: p, opt: opt, snap: quota.Snapshot{Brief: true}, index: map[pool.JobID]int{}, running: map[pool.JobID]int{}, classes: map[pool.ClassID]int{}, open: map[pool.JobID]int{}}
+	s := &sim{pool: p, opt: opt, snap: quota.Snapshot{Brief: true}, index: map[pool.JobID]int{}, running: map[pool.JobID]int{}, pending: map[pool.JobID]int{}, wake: pool.Never, classes: map[pool.ClassID]int{}, open: map[pool.JobID]int{}}
 	s.snap.Nodes = p.NodeList()
 	slices.SortFunc(s.snap.Nodes, func(a, b quota.Node) int { // once, not in each decision
 		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.ID, b.ID))
@@ -197,13 +193,24 @@ func (s *sim) unrun(id pool.JobID) {
 }
 
 func (s *sim) pend(i int) {
-	j := s.res.Jobs[i]
+	j := &s.res.Jobs[i]
 	q := quota.Job{ID: j.ID, Org: j.Org, Project: j.Project, User: j.User, Classes: j.accepts(), Nodes: j.Nodes, GPUs: j.GPUs,
 		Tier: j.Tier, Priority: j.Priority, Submitted: j.Submit}
 	if j.Limit > 0 {
 		q.MaxRun = max(j.Limit-s.used[i], time.Minute)
 	}
+	s.pending[j.ID] = len(s.snap.Pending)
 	s.snap.Pending = append(s.snap.Pending, q)
+}
+
+// unpend removes a job from the pending list in O(1).
+func (s *sim) unpend(id pool.JobID) {
+	at := s.pending[id]
+	last := len(s.snap.Pending) - 1
+	s.snap.Pending[at] = s.snap.Pending[last]
+	s.pending[s.snap.Pending[at].ID] = at
+	s.snap.Pending = s.snap.Pending[:last]
+	delete(s.pending, id)
 }
 
 // decide asks the engine and applies its plan. A plan leaves nothing to do at
@@ -217,6 +224,7 @@ func (s *sim) decide(now pool.Instant) error {
 				s.res.Problems = append(s.res.Problems, p)
 			}
 		}
+		s.wake = plan.Next
 		s.apply(plan, now)
 		if !s.stopDue(now) {
 			return nil
@@ -241,13 +249,9 @@ func (s *sim) apply(plan quota.Plan, now pool.Instant) {
 		s.withdraw(w, now)
 	}
 	s.reserve(plan, now)
-	admitted := map[pool.JobID]bool{}
 	for _, x := range plan.Admit {
-		admitted[x.Job] = true
+		s.unpend(x.Job)
 		s.admit(x, now)
-	}
-	if len(admitted) > 0 {
-		s.snap.Pending = slices.DeleteFunc(s.snap.Pending, func(j quota.Job) bool { return admitted[j.ID] })
 	}
 	for _, c := range plan.Covers {
 		i := s.index[c.Attempt.Job]
@@ -309,10 +313,6 @@ func (s *sim) admit(x quota.Admission, now pool.Instant) {
 		Class: x.Class, Placement: x.Placement, Tier: j.Tier, Priority: j.Priority, Started: now, MaxEnd: x.MaxEnd,
 		MinRunUntil: now.Add(time.Duration(s.pool.MinRun)), Split: x.Split})
 	heap.Push(&s.queue, event{at: end, kind: evEnd, job: i, n: n})
-	if s.pool.MinRun > 0 {
-		// Its protection ends then: a claim may go on.
-		heap.Push(&s.queue, event{at: now.Add(time.Duration(s.pool.MinRun)), kind: evWake})
-	}
 	if p := s.promised(x.Job); p != nil {
 		p.Kept = now
 	}
