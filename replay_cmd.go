@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ What --with and --without take, also several with commas between:
 			if table != "" && asJSON || in.format != "" && in.columns != "" {
 				return failed(exitUsage, "give one of --json and --csv, and one of --format and --columns")
 			}
+			defer debug.SetGCPercent(debug.SetGCPercent(400)) // all that lives long is the result
 			p, err := loadPool(poolFile)
 			if err != nil {
 				return err

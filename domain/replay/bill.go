@@ -1,7 +1,10 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"sort"
 
 	"gpupool/domain/invoice"
 	"gpupool/domain/meter"
@@ -30,27 +33,23 @@ type CoverHours struct {
 
 // hours adds segments up by class and cover.
 func (p Pool) hours(segments []rating.Segment) []CoverHours {
-	var out []CoverHours
-	for _, c := range p.Classes {
-		h := CoverHours{Class: c.ID}
-		for _, s := range segments {
-			if s.Class != c.ID {
-				continue
-			}
-			switch s.Cover {
-			case pool.Own:
-				h.Own += s.Use()
-			case pool.Loan:
-				h.Loan += s.Use()
-			default:
-				h.Spot += s.Use()
-			}
-		}
-		if h.Own+h.Loan+h.Spot > 0 {
-			out = append(out, h)
+	all := make([]CoverHours, len(p.Classes))
+	at := map[pool.ClassID]int{}
+	for i, c := range p.Classes {
+		all[i].Class, at[c.ID] = c.ID, i
+	}
+	for i := range segments {
+		s := &segments[i]
+		switch h := &all[at[s.Class]]; s.Cover {
+		case pool.Own:
+			h.Own += s.Use()
+		case pool.Loan:
+			h.Loan += s.Use()
+		default:
+			h.Spot += s.Use()
 		}
 	}
-	return out
+	return slices.DeleteFunc(all, func(h CoverHours) bool { return h.Own+h.Loan+h.Spot == 0 })
 }
 
 // History of one allocation of an attempt, as the meter reads it: one
@@ -114,26 +113,32 @@ func Bill(p Pool, res Result) ([]Invoice, error) {
 		w[0].Valid = pool.Interval{Start: pool.MonthOf(res.From, t.Zone).Bounds(t.Zone).Start, End: pool.Never}
 		t.Plans[org] = w
 	}
-	segments := map[pool.OrgID][]rating.Segment{}
-	for _, j := range res.Jobs {
-		for _, a := range j.Attempts {
-			for node := range a.Placement {
-				h := History(p, t, j, a, node, res.Until)
-				some, err := meter.Fold(h, pool.Interval{Start: 0, End: res.Until}, res.Until, t.Zone)
-				if err != nil {
-					return nil, fmt.Errorf("job %s: %w", j.ID, err)
-				}
-				segments[j.Org] = append(segments[j.Org], some...)
-			}
-		}
+	byOrg := map[pool.OrgID][]int{}
+	for i := range res.Jobs {
+		byOrg[res.Jobs[i].Org] = append(byOrg[res.Jobs[i].Org], i)
 	}
+	var segments []rating.Segment // of one member, then of the next
 	var out []Invoice
 	for _, o := range p.Orgs {
-		inv, err := billOrg(t, o, segments[o.ID], res)
+		segments = segments[:0]
+		for _, i := range byOrg[o.ID] {
+			j := &res.Jobs[i]
+			for _, a := range j.Attempts {
+				for node := range a.Placement {
+					h := History(p, t, *j, a, node, res.Until)
+					some, err := meter.Fold(h, pool.Interval{Start: 0, End: res.Until}, res.Until, t.Zone)
+					if err != nil {
+						return nil, fmt.Errorf("job %s: %w", j.ID, err)
+					}
+					segments = append(segments, some...)
+				}
+			}
+		}
+		inv, err := billOrg(t, o, segments, res)
 		if err != nil {
 			return nil, fmt.Errorf("member %s: %w", o.ID, err)
 		}
-		inv.Hours = p.hours(segments[o.ID])
+		inv.Hours = p.hours(segments)
 		out = append(out, inv)
 	}
 	return out, nil
@@ -141,14 +146,12 @@ func Bill(p Pool, res Result) ([]Invoice, error) {
 
 func billOrg(t Terms, o Org, segments []rating.Segment, res Result) (Invoice, error) {
 	inv := Invoice{Org: o.ID}
+	slices.SortStableFunc(segments, func(a, b rating.Segment) int { return cmp.Compare(a.Start, b.Start) })
 	for m := pool.MonthOf(res.From, t.Zone); !pool.MonthOf(res.Until-1, t.Zone).Before(m); m = m.Next() {
-		bounds := m.Bounds(t.Zone)
-		var in []rating.Segment
-		for _, s := range segments {
-			if bounds.Contains(s.Start) {
-				in = append(in, s)
-			}
-		}
+		end := m.Bounds(t.Zone).End
+		n := sort.Search(len(segments), func(i int) bool { return segments[i].Start >= end })
+		in := segments[:n]
+		segments = segments[n:]
 		totals, err := rating.Totals(in)
 		if err != nil {
 			return inv, err
