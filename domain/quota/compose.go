@@ -19,7 +19,6 @@ type decision struct {
 	tries    []int // reservations tried in each class, in all steps
 	cleared  int   // reservations that ended
 	started  []int32
-	promises []Promise // that were stored before it
 }
 
 // resolve decides a snapshot from nothing.
@@ -38,7 +37,7 @@ func resolve(s *Snapshot, now pool.Instant) decision {
 // takes. It takes up its plan: afterwards what it admitted runs, its promises
 // are open and its covers are written.
 func (e *engine) resolve() decision {
-	d := decision{promises: e.in.Promises, tries: make([]int, len(e.classes))}
+	d := decision{tries: make([]int, len(e.classes))}
 	for step := 1; ; step++ {
 		e.decide()
 		d.cleared += e.cleared
@@ -88,8 +87,9 @@ func (e *engine) takeUp() {
 		if k, ok := e.jobAt(r.id.Job); ok {
 			e.forget(k)
 		}
-		r.running, r.id.N = true, freshTry
+		r.running, r.fresh, r.id.N = true, true, freshTry
 		e.name(i)
+		e.guard(i)
 	}
 	e.started = e.started[:0]
 	e.takePromises()
@@ -101,7 +101,7 @@ func (e *engine) takePromises() {
 	for i := range e.promises {
 		if o := &e.promises[i]; o.over {
 			e.clearNotice(o.victims)
-			if !o.kept {
+			if o.active && !o.kept {
 				e.leave(o.run)
 			}
 		}
@@ -110,7 +110,7 @@ func (e *engine) takePromises() {
 	for i := range e.made {
 		m := &e.made[i]
 		p := e.plan.Reclaim[m.at]
-		o := openPromise{stored: &p, job: m.job, class: e.runs[m.run].class, run: m.run, nodes: e.runs[m.run].nodes,
+		o := openPromise{stored: &p, active: true, fresh: true, job: m.job, class: e.runs[m.run].class, run: m.run, nodes: e.runs[m.run].nodes,
 			victims: slices.Concat(m.taken, m.rides)}
 		e.byID(o.victims)
 		e.promises = append(e.promises, o)
@@ -134,7 +134,7 @@ func (e *engine) takePromises() {
 
 func (e *engine) clearNotice(victims []int32) {
 	for _, v := range victims {
-		e.runs[v].stopAt = 0
+		e.runs[v].stopAt = e.runs[v].noticeAt
 	}
 }
 
@@ -232,7 +232,7 @@ func (d *decision) merge(e *engine) {
 			over[w.Job] = true
 			if made[w.Job] {
 				for _, v := range w.Keep {
-					d.spare(v)
+					d.spare(e.ended, v)
 				}
 				continue
 			}
@@ -249,12 +249,12 @@ func (d *decision) merge(e *engine) {
 	p.ToSpot = append(p.ToSpot, next.ToSpot...)
 }
 
-// spare lets a victim run on that a promise of the snapshot, withdrawn by the
-// plan, had put under notice.
-func (d *decision) spare(v pool.AttemptID) {
+// spare lets a victim run on that one of the stored promises that ended,
+// withdrawn by the plan, had put under notice.
+func (d *decision) spare(ended []*Promise, v pool.AttemptID) {
 	for i := range d.plan.Withdrawn {
 		w := &d.plan.Withdrawn[i]
-		had := slices.ContainsFunc(d.promises, func(x Promise) bool { return x.Job == w.Job && !x.Sent && slices.Contains(x.Victims, v) })
+		had := slices.ContainsFunc(ended, func(x *Promise) bool { return x.Job == w.Job && !x.Sent && slices.Contains(x.Victims, v) })
 		if had && !slices.Contains(w.Keep, v) {
 			w.Keep = append(w.Keep, v)
 		}
@@ -264,8 +264,12 @@ func (d *decision) spare(v pool.AttemptID) {
 // conclude writes the covers that all steps together have moved.
 func (e *engine) conclude(d *decision) {
 	for k, i := range d.started {
-		d.plan.Admit[k].Split = e.runs[i].split
+		d.plan.Admit[k].Split, e.runs[i].fresh = e.runs[i].split, false
 	}
+	for i := range e.promises {
+		e.promises[i].fresh = false
+	}
+	e.ended = e.ended[:0]
 	for i, was := range e.was {
 		if r := &e.runs[i]; r.split != was {
 			d.plan.Covers = append(d.plan.Covers, CoverChange{r.id, r.split})

@@ -261,7 +261,7 @@ func (e *engine) recover(i int32, split pool.Split) {
 		return
 	}
 	e.plan.Covers = append(e.plan.Covers, CoverChange{r.id, split})
-	if r.id.N != freshTry {
+	if !r.fresh {
 		if _, again := e.was[i]; !again {
 			e.was[i] = r.split
 		}

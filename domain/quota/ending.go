@@ -23,7 +23,8 @@ func (l *endings) add(e *engine, i int32) {
 // settle brings what was added to its place.
 func (l *endings) settle(e *engine) []int32 {
 	if l.stale > 0 {
-		l.items = slices.DeleteFunc(l.items, func(i int32) bool { return e.runs[i].dead })
+		dead := func(i int32) bool { return e.runs[i].dead }
+		l.items, l.fresh = slices.DeleteFunc(l.items, dead), slices.DeleteFunc(l.fresh, dead)
 		l.stale = 0
 	}
 	if len(l.fresh) == 0 {
@@ -64,10 +65,11 @@ func (e *engine) endsBefore(x, y int32) bool {
 // future is what comes free in a class for a job, the soonest first: declared
 // ends, and where an owner could take back.
 type future struct {
-	e    *engine
-	late []int32 // ends that are past, by id: they come at any moment
-	ends []int32
-	back *heap[ending]
+	e     *engine
+	late  []int32 // ends that are past, by id: they come at any moment
+	ends  []int32
+	begun []int32 // those of what waits for its GPUs
+	back  *heap[ending]
 }
 
 func (e *engine) ends(c int32, j *job, claims bool) *future {
@@ -76,6 +78,17 @@ func (e *engine) ends(c int32, j *job, claims bool) *future {
 		f.late, f.ends = append(f.late, f.ends[0]), f.ends[1:]
 	}
 	e.byID(f.late)
+	for i := range e.promises {
+		if o := &e.promises[i]; o.class == c && o.active && !o.over && e.runs[o.run].end != pool.Never {
+			f.begun = append(f.begun, o.run)
+		}
+	}
+	for i := range e.made {
+		if r := &e.runs[e.made[i].run]; r.class == c && r.end != pool.Never {
+			f.begun = append(f.begun, e.made[i].run)
+		}
+	}
+	sortBy(f.begun, e.endsBefore)
 	f.back = &heap[ending]{less: e.sooner}
 	if !claims {
 		return f
@@ -119,29 +132,25 @@ func (e *engine) sooner(x, y ending) bool {
 
 // next is what comes free next; false when nothing more does.
 func (f *future) next() (ending, bool) {
-	for {
-		from := &f.ends
-		if len(f.late) > 0 {
-			from = &f.late
+	best, from := ending{}, (*[]int32)(nil)
+	for _, list := range [3]*[]int32{&f.late, &f.ends, &f.begun} {
+		for len(*list) > 0 && f.e.runs[(*list)[0]].gone {
+			*list = (*list)[1:]
 		}
-		if len(*from) == 0 {
-			break
-		}
-		i := (*from)[0]
-		r := &f.e.runs[i]
-		if r.gone {
-			*from = (*from)[1:]
+		if len(*list) == 0 {
 			continue
 		}
-		end := ending{max(f.e.now, r.end), i, false}
-		if len(f.back.items) > 0 && f.e.sooner(f.back.items[0], end) {
-			break
+		i := (*list)[0]
+		if x := (ending{max(f.e.now, f.e.runs[i].end), i, false}); from == nil || f.e.sooner(x, best) {
+			best, from = x, list
 		}
-		*from = (*from)[1:]
-		return end, true
 	}
-	if len(f.back.items) == 0 {
+	if len(f.back.items) > 0 && (from == nil || f.e.sooner(f.back.items[0], best)) {
+		return f.back.pop(), true
+	}
+	if from == nil {
 		return ending{}, false
 	}
-	return f.back.pop(), true
+	*from = (*from)[1:]
+	return best, true
 }

@@ -36,7 +36,7 @@ func (e *engine) enforce() {
 			e.release(i)
 			continue
 		}
-		e.runs[i].notice, e.runs[i].stopAt = "", 0
+		e.runs[i].notice, e.runs[i].stopAt, e.runs[i].noticeAt = "", 0, 0
 		e.plan.Resume = append(e.plan.Resume, e.runs[i].id)
 	}
 	e.noticed = slices.DeleteFunc(e.noticed, func(i int32) bool { return e.runs[i].notice == "" })
@@ -48,7 +48,7 @@ func (e *engine) enforce() {
 		e.release(i)
 		s := stops[k].stop
 		s.Attempt, s.At = e.runs[i].id, e.now.Add(e.policy.Notice)
-		e.runs[i].notice, e.runs[i].stopAt = s.Rule, s.At
+		e.runs[i].notice, e.runs[i].stopAt, e.runs[i].noticeAt = s.Rule, s.At, s.At
 		e.noticed = append(e.noticed, i)
 		e.plan.Stop = append(e.plan.Stop, s)
 	}

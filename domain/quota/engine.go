@@ -15,6 +15,8 @@ type engine struct {
 	now    pool.Instant
 	policy Policy
 
+	expires pool.Instant // when the hardware looks different by itself
+
 	classes  []Class
 	classAt  map[pool.ClassID]int32
 	orgs     []orgState // organisation i is account i+1
@@ -73,6 +75,10 @@ type engine struct {
 	faults   []string // where the snapshot contradicts itself
 	deadJobs []int32  // slots to be freed
 	deadRuns []int32
+	freeJobs []int32
+	freeRuns []int32
+	guarded  []int32    // runs inside their minimum run time
+	ended    []*Promise // stored promises that this decision withdraws
 	work     work
 	nodeBuf  []int32
 	classBuf []int32
@@ -115,7 +121,7 @@ func count[T any](e *engine, n int, what string, id T) int {
 }
 
 func build(s *Snapshot, now pool.Instant) *engine {
-	e := &engine{in: s, now: now, policy: s.Policy, shapes: map[shape]int32{}, was: map[int32]pool.Split{}}
+	e := &engine{in: s, now: now, policy: s.Policy, expires: pool.Never, shapes: map[shape]int32{}, was: map[int32]pool.Split{}}
 	e.plan.Version = s.Version
 	e.indexClasses()
 	e.indexAccounts()
@@ -131,6 +137,7 @@ func build(s *Snapshot, now pool.Instant) *engine {
 		e.orderSpots(int32(c))
 	}
 	e.indexPromises()
+	e.checkPromises()
 	e.touched = e.touched[:0]
 	return e
 }
@@ -283,6 +290,11 @@ func (e *engine) indexNodes() {
 		x.cap = max(0, x.gpus-count(e, n.Foreign, "foreign GPUs", n.ID))
 		x.ready = n.State == Ready
 		x.open = x.ready && !n.Maintenance.Contains(e.now)
+		for _, t := range [2]pool.Instant{n.Maintenance.Start, n.Maintenance.End} {
+			if t > e.now {
+				e.expires = min(e.expires, t)
+			}
+		}
 		e.anyMaintenance = e.anyMaintenance || x.open && n.Maintenance.Start > e.now
 		e.nodes = append(e.nodes, x)
 		e.whole[c] += x.cap

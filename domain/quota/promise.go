@@ -14,6 +14,8 @@ type openPromise struct {
 	run     int32 // the beneficiary
 	victims []int32
 	nodes   []hold
+	active  bool // its victims are gone from the counts, its beneficiary is there
+	fresh   bool // made by this decision
 	over    bool
 	kept    bool // over because its job starts
 }
@@ -21,40 +23,54 @@ type openPromise struct {
 // indexPromises puts the open promises into the working state: their victims
 // are gone, their beneficiaries run, only the nodes still hold the victims.
 func (e *engine) indexPromises() {
-	order := make([]int32, len(e.in.Promises))
-	for i := range order {
-		order[i] = int32(i)
+	for i := range e.in.Promises {
+		e.promises = append(e.promises, openPromise{stored: &e.in.Promises[i]})
 	}
-	sortBy(order, func(x, y int32) bool { return e.in.Promises[x].Job < e.in.Promises[y].Job })
-	for _, i := range order {
-		p := &e.in.Promises[i]
-		o := openPromise{stored: p}
-		for _, v := range p.Victims {
-			if k, ok := e.find(v); ok {
-				o.victims = append(o.victims, k)
+	e.openPromises()
+}
+
+// openPromises looks at every promise: those that don't hold any more are
+// withdrawn, those that are new to the state are put into it.
+func (e *engine) openPromises() {
+	sortBy(e.promises, func(x, y openPromise) bool { return x.stored.Job < y.stored.Job })
+	for i := range e.promises {
+		o := &e.promises[i]
+		if !o.active {
+			o.job, o.class, o.victims, o.nodes = 0, 0, nil, nil
+			for _, v := range o.stored.Victims {
+				if k, ok := e.find(v); ok {
+					o.victims = append(o.victims, k)
+				}
 			}
+			e.byID(o.victims)
+			o.victims = slices.Compact(o.victims)
 		}
-		e.byID(o.victims)
-		o.victims = slices.Compact(o.victims)
-		if why, ok := e.holdsStill(p, &o); !ok {
-			e.withdraw(&o, why)
+		if why, ok := e.holdsStill(o.stored, o); !ok {
+			if o.active {
+				e.deactivate(o)
+			}
+			o.over = true
+			e.withdraw(o, why)
 			continue
 		}
-		e.notice(&o)
-		e.jobs[o.job].done = true
-		e.promises = append(e.promises, o)
+		if !o.active {
+			e.notice(o)
+			e.jobs[o.job].done = true
+		}
 	}
 	for i := range e.promises { // one may count on the victims of another
-		e.occupy(&e.promises[i])
+		if o := &e.promises[i]; !o.over && !o.active {
+			e.occupy(o)
+			o.active = true
+		}
 	}
-	e.checkPromises()
 }
 
 // checkPromises ends the promises that the state can't keep any more and
 // fulfils those whose GPUs are free.
 func (e *engine) checkPromises() {
 	for i := len(e.promises) - 1; i >= 0; i-- {
-		if e.overbooked(e.promises[i].nodes) {
+		if !e.promises[i].over && e.overbooked(e.promises[i].nodes) {
 			e.giveUp(&e.promises[i], NodeLost)
 		}
 	}
@@ -85,14 +101,14 @@ func (e *engine) reconsider(owners bool) {
 // holdsStill checks a promise against the snapshot and reads its places.
 func (e *engine) holdsStill(p *Promise, o *openPromise) (WithdrawReason, bool) {
 	j, ok := e.jobAt(p.Job)
-	if !ok || !e.competes(&e.jobs[j]) || e.jobs[j].done {
+	if !ok || !e.competes(&e.jobs[j]) || e.jobs[j].done && !o.active {
 		return Cancelled, false
 	}
 	c, ok := e.classAt[p.Class]
 	if !ok || !slices.Contains(e.jobs[j].classes, c) || len(p.Placement) != e.jobs[j].n {
 		return Cancelled, false
 	}
-	o.job, o.class = j, c
+	o.job, o.class, o.nodes = j, c, o.nodes[:0]
 	for _, x := range p.Placement {
 		n, ok := e.node(x.Node, c)
 		if !ok || !e.nodes[n].open || x.GPUs != e.jobs[j].g || !e.suits(&e.jobs[j], &e.nodes[n]) && !e.anyPrivate {
@@ -148,8 +164,28 @@ func (e *engine) runOf(j *job, c int32, nodes []hold, holds bool) run {
 	if !holds {
 		started = pool.Never
 	}
-	return run{fixed: j.fixed, minRun: minRun, id: pool.AttemptID{Job: e.id(j)}, org: j.org, account: j.account, class: c, units: j.units, tier: j.tier,
+	return run{from: j.of, fixed: j.fixed, minRun: minRun, id: pool.AttemptID{Job: e.id(j)}, org: j.org, account: j.account, class: c, units: j.units, tier: j.tier,
 		priority: j.priority, started: started, end: e.endOf(j), protected: true, holds: holds, nodes: nodes, charges: e.charges(j)}
+}
+
+// deactivate takes a promise out of the counts, as if it had never been read.
+func (e *engine) deactivate(o *openPromise) {
+	o.active = false
+	if r := &e.runs[o.run]; !r.gone {
+		e.release(o.run)
+	}
+	e.leave(o.run)
+	if j := &e.jobs[o.job]; !j.dead && j.bucket >= 0 {
+		j.done, j.promised = false, false
+		e.buckets[j.bucket].head = 0
+	}
+	for _, v := range o.victims {
+		r := &e.runs[v]
+		r.stopAt = r.noticeAt
+		if r.promised--; r.promised == 0 && r.gone && !r.leaves() {
+			e.restore(v)
+		}
+	}
 }
 
 func (e *engine) overbooked(nodes []hold) bool {
@@ -173,6 +209,9 @@ func (e *engine) giveUp(o *openPromise, why WithdrawReason) {
 // them a stop and no other promise counts on them: releaseKept settles that
 // when all promises are known.
 func (e *engine) withdraw(o *openPromise, why WithdrawReason) {
+	if !o.fresh {
+		e.ended = append(e.ended, o.stored)
+	}
 	e.plan.Withdrawn = append(e.plan.Withdrawn, Withdrawal{Job: o.stored.Job, Why: why})
 	e.kept = append(e.kept, keeping{at: len(e.plan.Withdrawn) - 1, sent: o.stored.Sent, victims: o.victims})
 }
@@ -272,6 +311,7 @@ func (e *engine) fulfil(o *openPromise) {
 		h := &e.held[e.oc(r.class, r.org)]
 		h.sorted, h.covered = false, false
 	}
+	e.endings[r.class].add(e, o.run)
 	for _, h := range o.nodes {
 		e.shift(h.node, h.gpus, 0)
 	}
@@ -431,7 +471,7 @@ func (e *engine) runOn(v int32, m *madePromise) {
 	for i := range e.promises {
 		if o := &e.promises[i]; o.over && !o.stored.Sent && slices.Contains(o.victims, v) {
 			w := slices.IndexFunc(e.plan.Withdrawn, func(w Withdrawal) bool { return w.Job == o.stored.Job })
-			if w >= 0 {
+			if w >= 0 && !slices.Contains(e.plan.Withdrawn[w].Keep, r.id) {
 				e.plan.Withdrawn[w].Keep = append(e.plan.Withdrawn[w].Keep, r.id)
 			}
 		}

@@ -28,6 +28,7 @@ type job struct {
 	done      bool  // admitted or promised
 	promised  bool
 	dead      bool // no job any more
+	seen      uint32
 	fixed     bool
 	stopAt    pool.Instant  // of the victims it waits for
 	victims   int           // how many
@@ -142,6 +143,12 @@ func (e *engine) file(i int32) {
 	if j.of.NotBefore > e.now {
 		e.notBefore = append(e.notBefore, i)
 	}
+	e.fileBucket(i)
+}
+
+// fileBucket puts a job that competes into its bucket.
+func (e *engine) fileBucket(i int32) {
+	j := &e.jobs[i]
 	if j.reasons = e.excluded(j); j.reasons != nil {
 		j.bucket = -1
 		return
@@ -152,6 +159,7 @@ func (e *engine) file(i int32) {
 		b.loose = !e.jobBefore(&e.jobs[b.jobs[n-1]], j)
 	}
 	b.jobs = append(b.jobs, i)
+	b.head = 0
 }
 
 // forget takes a job out. The lists pass over it.

@@ -27,7 +27,7 @@ func (e *engine) explain() []Waiting {
 			w := Waiting{Job: e.id(j), Position: int(position), Promised: j.promised}
 			switch b := j.bucket; {
 			case j.promised:
-				w.Reasons = []pool.Reason{{Code: pool.WaitingForDrain, Class: e.classes[first(j.classes)].ID, Need: int64(j.units), Have: int64(j.victims), Until: j.stopAt}}
+				w.Reasons = e.draining(j)
 			case b < 0:
 				w.Reasons = j.reasons
 			case e.buckets[b].never != nil:
@@ -48,6 +48,11 @@ func (e *engine) explain() []Waiting {
 		}
 	}
 	return out
+}
+
+// draining is the reason of a job that was promised GPUs.
+func (e *engine) draining(j *job) []pool.Reason {
+	return []pool.Reason{{Code: pool.WaitingForDrain, Class: e.classes[first(j.classes)].ID, Need: int64(j.units), Have: int64(j.victims), Until: j.stopAt}}
 }
 
 // facts is what the reasons of many jobs need of one class, found once.

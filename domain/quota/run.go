@@ -9,6 +9,8 @@ import (
 // run is one holder of GPUs in the working state: a running attempt, the
 // beneficiary of a promise, or a job admitted by this decision.
 type run struct {
+	of        *Attempt // as it was handed in; nil for what a plan starts
+	from      *Job     // what a plan starts
 	id        pool.AttemptID
 	org       int32
 	account   int32 // project
@@ -24,12 +26,15 @@ type run struct {
 	fixed     bool
 	stopping  bool     // a stop was sent
 	notice    StopRule // it ends for no other job; empty when not
-	gone      bool     // stopping, or a victim: counts only on its nodes
-	dead      bool     // no holder any more
-	holds     bool     // on its nodes now
-	lasting   bool     // beyond the reservation of its class, and not to be taken back by then
-	judged    uint32   // the reservation for which lasting is right
-	promised  int      // open promises it is a victim of
+	noticeAt  pool.Instant
+	fresh     bool // started by this decision
+	gone      bool // stopping, or a victim: counts only on its nodes
+	dead      bool // no holder any more
+	holds     bool // on its nodes now
+	lasting   bool // beyond the reservation of its class, and not to be taken back by then
+	seen      uint32
+	judged    uint32 // the reservation for which lasting is right
+	promised  int    // open promises it is a victim of
 	stopAt    pool.Instant
 	split     pool.Split // what it is charged as, by the snapshot and the steps so far
 	nodes     []hold
@@ -97,7 +102,7 @@ func (e *engine) start(a *Attempt) {
 		e.problem("attempt %s stands twice, or has the unknown class %q or tier %q", a.ID.NomadID(), a.Class, a.Tier)
 		return
 	}
-	r := run{id: a.ID, org: e.orgAt[a.Org], account: accountOf(e, a.Org, a.Project, a.ID), class: c, tier: a.Tier,
+	r := run{of: a, id: a.ID, org: e.orgAt[a.Org], account: accountOf(e, a.Org, a.Project, a.ID), class: c, tier: a.Tier,
 		priority: a.Priority, started: a.Started, end: a.MaxEnd, running: true, stopping: a.Stopping, fixed: a.Fixed,
 		gone: a.Stopping || a.Notice != "", notice: a.Notice, holds: true, split: a.Split, charges: a.Charges}
 	if r.end == 0 {
@@ -123,13 +128,14 @@ func (e *engine) start(a *Attempt) {
 		e.problem("attempt %s holds no GPUs", a.ID.NomadID())
 	}
 	if a.Notice != "" {
-		r.stopAt = a.StopAt
+		r.stopAt, r.noticeAt = a.StopAt, a.StopAt
 	}
 	i := e.enter(r)
 	e.name(i)
 	if a.Notice != "" && !a.Stopping {
 		e.noticed = append(e.noticed, i)
 	}
+	e.guard(i)
 	if r.tier == pool.Spot && r.split != (pool.Split{Spot: r.units}) {
 		e.oddSpots = append(e.oddSpots, i)
 	}
@@ -139,6 +145,13 @@ func (e *engine) start(a *Attempt) {
 func (e *engine) name(i int32) {
 	e.runSlots.room(1, e.hashRun)
 	e.runSlots.put(e.hashRun(i), i)
+}
+
+// guard remembers when a run leaves its minimum run time.
+func (e *engine) guard(i int32) {
+	if r := &e.runs[i]; !r.fixed && r.minRun > e.now {
+		e.guarded = append(e.guarded, i)
+	}
 }
 
 func (e *engine) hashRun(i int32) uint64 { return hashJob(e.runs[i].id.Job) }
@@ -152,7 +165,12 @@ func (e *engine) find(id pool.AttemptID) (int32, bool) {
 // move nodes between buckets, so their counts change directly.
 func (e *engine) enter(r run) int32 {
 	i := int32(len(e.runs))
-	e.runs = append(e.runs, r)
+	if n := len(e.freeRuns); n > 0 {
+		i, e.freeRuns = e.freeRuns[n-1], e.freeRuns[:n-1]
+		e.runs[i] = r
+	} else {
+		e.runs = append(e.runs, r)
+	}
 	for _, h := range r.nodes {
 		if h.node < 0 {
 			continue
@@ -178,7 +196,9 @@ func (e *engine) enter(r run) int32 {
 		h.runs = append(h.runs, i)
 		h.sorted, h.written = false, false
 	}
-	e.endings[r.class].add(e, i)
+	if r.holds {
+		e.endings[r.class].add(e, i)
+	}
 	if v := &e.reserved[r.class]; v.set {
 		x := &e.runs[i]
 		x.lasting, x.judged = e.lasts(x, v), v.number // once, so that release and restore undo each other
@@ -208,6 +228,7 @@ func (e *engine) leave(i int32) {
 	}
 	if r.tier == pool.Spot {
 		e.spots[r.class] = slices.DeleteFunc(e.spots[r.class], is)
+		e.oddSpots = slices.DeleteFunc(e.oddSpots, is)
 	} else {
 		h := &e.held[e.oc(r.class, r.org)]
 		h.runs, h.covered = slices.DeleteFunc(h.runs, is), false
@@ -215,7 +236,12 @@ func (e *engine) leave(i int32) {
 	if r.running {
 		e.runSlots.drop(e.hashRun(i), i)
 	}
-	e.endings[r.class].stale++
+	if r.notice != "" {
+		e.noticed = slices.DeleteFunc(e.noticed, is)
+	}
+	if r.holds {
+		e.endings[r.class].stale++
+	}
 	r.dead = true
 	e.deadRuns = append(e.deadRuns, i)
 }

@@ -139,3 +139,89 @@ func TestNothingChangesBeforeNext(t *testing.T) {
 	}
 	t.Logf("%d of %d changed at their Next", changed, looked/3)
 }
+
+// A state that follows what happens comes to the plan, and to the waits, that
+// are found when the same snapshot is read from nothing.
+func TestAKeptStateDecidesAsOneFromNothing(t *testing.T) {
+	t.Parallel()
+	var m met
+	builds, decisions := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(rt, &m, draws{fair: rapid.Bool().Draw(rt, "fair"), notice: rapid.Bool().Draw(rt, "notice"), priority: rapid.Bool().Draw(rt, "priority")})
+		st := NewState(w.snap)
+		last, lost := clone(w.snap), false
+		for range 40 {
+			w.happen()
+			if rapid.Bool().Draw(rt, "by events") && !lost {
+				tell(st, last, w.snap)
+			} else {
+				st.Sync(w.snap)
+			}
+			want := Decide(w.snap, w.now)
+			got := st.Decide(w.now)
+			waits := want.Wait
+			want.Wait = nil
+			if !reflect.DeepEqual(got, want) {
+				rt.Fatalf("the kept state decides otherwise (built %d times):\n%s", st.builds, cmp.Diff(want, got))
+			}
+			if kept := st.Waits(); !reflect.DeepEqual(kept, waits) {
+				rt.Fatalf("the kept state waits otherwise (built %d times):\n%s", st.builds, cmp.Diff(waits, kept))
+			}
+			for _, x := range waits {
+				if one, ok := st.Wait(x.Job); !ok || !reflect.DeepEqual(one, x) {
+					rt.Fatalf("one wait differs:\n%s", cmp.Diff(x, one))
+				}
+			}
+			decisions++
+			if lost = rapid.IntRange(0, 9).Draw(rt, "lost") == 0; !lost { // else the plan came too late
+				w.apply(got)
+			}
+			last = clone(w.snap)
+			w.now++
+		}
+		builds += st.builds
+	})
+	if t.Logf("built %d times in %d decisions", builds, decisions); !t.Failed() && builds*2 > decisions {
+		t.Errorf("the state was built %d times in %d decisions", builds, decisions)
+	}
+}
+
+func clone(s Snapshot) Snapshot {
+	s.Classes, s.Nodes, s.Orgs, s.Projects = slices.Clone(s.Classes), slices.Clone(s.Nodes), slices.Clone(s.Orgs), slices.Clone(s.Projects)
+	s.Running, s.Pending, s.Promises = slices.Clone(s.Running), slices.Clone(s.Pending), slices.Clone(s.Promises)
+	s.Budgets, s.Decayed, s.Windows = slices.Clone(s.Budgets), slices.Clone(s.Decayed), slices.Clone(s.Windows)
+	return s
+}
+
+// tell turns the difference of two snapshots into events, where there are such.
+func tell(st *State, before, now Snapshot) {
+	work := func(s Snapshot) Snapshot { s.Running, s.Pending, s.Promises = nil, nil, nil; return s }
+	if !reflect.DeepEqual(work(before), work(now)) {
+		st.Sync(now)
+		return
+	}
+	for _, a := range before.Running {
+		if !slices.ContainsFunc(now.Running, func(x Attempt) bool { return x.ID == a.ID }) {
+			st.DropAttempt(a.ID)
+		}
+	}
+	for _, j := range before.Pending {
+		if !slices.ContainsFunc(now.Pending, func(x Job) bool { return x.ID == j.ID }) {
+			st.DropJob(j.ID)
+		}
+	}
+	for _, p := range before.Promises {
+		if !slices.ContainsFunc(now.Promises, func(x Promise) bool { return x.Job == p.Job }) {
+			st.DropPromise(p.Job)
+		}
+	}
+	for _, a := range now.Running {
+		st.PutAttempt(a)
+	}
+	for _, j := range now.Pending {
+		st.PutJob(j)
+	}
+	for _, p := range now.Promises {
+		st.PutPromise(p)
+	}
+}
