@@ -179,7 +179,8 @@ func (st *State) behind(i int32) []pool.Reason {
 			ahead++
 		}
 	}
-	return append(slices.Clip(of), pool.Reason{Code: pool.Behind, Have: ahead})
+	j := &e.jobs[i]
+	return append(slices.Clip(of), pool.Reason{Code: pool.Behind, Need: int64(j.position), Have: ahead, Limit: int64(len(e.lines[j.line].jobs))})
 }
 
 // place finds the position of a job in its line.
