@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"slices"
 	"time"
 
 	"gpupool/domain/pool"
@@ -114,11 +115,11 @@ func (e *engine) nextOfRuns(m *moment) {
 	}
 }
 
-// nextOfReservations is when the shadow of a reservation may look different:
-// an end passes now, or the first moment at which an owner could take back.
-// What the reserved job would run into begins to count from its bound on.
+// nextOfReservations is when the shadow of a reservation may look different: a
+// declared end passes now, or what moves along with now, the first moment at
+// which an owner could take back and the ends of what waits for its GPUs. What
+// the reserved job would run into begins to count from its bound on.
 func (e *engine) nextOfReservations(m *moment) {
-	notice := pool.Instant(e.policy.Notice.Milliseconds())
 	for c := range e.reserved {
 		v := &e.reserved[c]
 		if !v.set && e.tries[c] == 0 {
@@ -127,15 +128,21 @@ func (e *engine) nextOfReservations(m *moment) {
 		if e.policy.ReserveAfter > 0 && len(e.in.Decayed) > 0 && e.policy.HalfLife > 0 {
 			m.add(e.now.Add(continuous))
 		}
+		along := e.along(int32(c))
+		if len(along) > fewMoments {
+			m.add(e.now.Add(continuous))
+			along = along[:1]
+		}
 		for _, i := range e.endings[c].settle(e) {
 			r := &e.runs[i]
 			if r.gone {
 				continue
 			}
-			for _, t := range [4]pool.Instant{r.end - notice, r.end - notice + 1, r.end, r.end + 1} {
-				m.add(t)
+			for _, d := range along {
+				m.add(r.end - d)
+				m.add(r.end - d + 1)
 			}
-			if r.end-notice > m.at {
+			if r.end-along[len(along)-1] > m.at {
 				break
 			}
 		}
@@ -151,4 +158,19 @@ func (e *engine) nextOfReservations(m *moment) {
 			m.add(e.nodes[i].maintenance.Start - longest + 1)
 		}
 	}
+}
+
+// fewMoments that move along with now are followed one by one.
+const fewMoments = 16
+
+// along is how far from now the moments are that move along with it, ascending.
+func (e *engine) along(c int32) []pool.Instant {
+	out := []pool.Instant{0, pool.Instant(e.policy.Notice.Milliseconds())}
+	for i := range e.promises {
+		if o := &e.promises[i]; o.active && !o.over && o.class == c && e.jobs[o.job].maxRun > 0 {
+			out = append(out, e.jobs[o.job].maxRun)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

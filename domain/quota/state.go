@@ -120,7 +120,24 @@ func (st *State) resolve(e *engine) Plan {
 	d := e.resolve()
 	e.sweep()
 	e.facts, st.told = nil, e
+	if st.e != nil { // what is told to leave a closed node is no capacity any more
+		for _, id := range d.plan.Resume {
+			st.leftPlain(id)
+		}
+		for _, x := range d.plan.Stop {
+			st.leftPlain(x.Attempt)
+		}
+	}
 	return d.plan
+}
+
+func (st *State) leftPlain(id pool.AttemptID) {
+	if st.e == nil {
+		return
+	}
+	if i, ok := st.e.find(id); !ok || !st.plain(i) {
+		st.giveUp()
+	}
 }
 
 // Waits is every job that waits after the last decision, in queue order.

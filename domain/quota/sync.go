@@ -269,6 +269,7 @@ func (st *State) putAttempt(a *Attempt) bool {
 	}
 	if a.Stopping && !r.stopping {
 		r.stopping = true
+		e.noticed = slices.DeleteFunc(e.noticed, func(k int32) bool { return k == i })
 		if !r.gone {
 			e.release(i)
 		}
