@@ -14,7 +14,9 @@ func (w *world) happen() {
 		case 0:
 			w.cancel(w.snap.Promises[w.upTo(n-1, "cancels")].Job)
 		case 1:
-			w.gone(w.snap.Running[w.upTo(len(w.snap.Running)-1, "ends")].ID, false)
+			if k := len(w.snap.Running); k > 0 { // its plan may have been lost
+				w.gone(w.snap.Running[w.upTo(k-1, "ends")].ID, false)
+			}
 		case 2:
 			w.wait(5 * time.Minute)
 		}
