@@ -110,3 +110,47 @@ func TestABillRunsUpToTheCap(t *testing.T) {
 		r.truth()
 	})
 }
+
+// A device fails under a full node: who holds it gets notice although others
+// are newer, the rest runs on, and the ledger has no time after the notice.
+func TestANodeThatLostAGPUShedsWhoHoldsIt(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, r *rig) {
+		all := make([]pool.JobID, 8)
+		for i := range all {
+			tier := pool.Spot
+			if i < 2 { // what its own quota and its borrowing leave to it
+				tier = pool.Burst
+			}
+			all[i] = r.submit(r.ask(tier, 1, 3*time.Hour, 3*time.Hour)).ID
+			r.turn()
+		}
+		r.pass(20*time.Minute, time.Minute)
+		for _, id := range all {
+			r.wants(id, "running")
+		}
+		broken := r.runsOf(all[2])[0].Devices[0]
+		if err := r.cluster.BreakGPU("gpu-a", broken, "XID 79"); err != nil {
+			t.Fatal(err)
+		}
+		r.keep()
+		r.turn()
+		noticed := r.attempts(all[2])[0]
+		if noticed.StopReason != domain.EndGPULost || noticed.StopDetail != "gpu-a" {
+			n := must[[]domain.ClusterNode](r, "nodes")(r.client.Nodes(ctx))
+			t.Fatalf("the attempt stops by %q: %s; nodes %+v; plan %+v", noticed.StopReason, noticed.StopDetail, n, r.Service.LastDecision().Plan)
+		}
+		r.until(all[2], "waiting", 20*time.Minute, time.Minute)
+		for i, id := range all {
+			if i != 2 {
+				r.wants(id, "running")
+			}
+		}
+		for _, s := range r.ledger(all[2]) {
+			if s.End > noticed.NoticeAt {
+				t.Errorf("it is charged until %s, the notice came %s", s.End, noticed.NoticeAt)
+			}
+		}
+		r.truth()
+	})
+}

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"fmt"
+	"slices"
 
 	"gpupool/domain/pool"
 )
@@ -44,7 +45,7 @@ func (a *applying) stopDetail(r pool.Reason) string {
 	case pool.OrderExhausted:
 		return "purchase order " + r.Ref
 	}
-	return r.Ref
+	return a.terms.nodeName(pool.NodeID(r.Ref))
 }
 
 // notice puts an attempt under notice: the signal now, the stop at a time. One
@@ -124,4 +125,29 @@ func (a *applying) turnSpot(tx Tx, id pool.AttemptID) error {
 		return err
 	}
 	return audit(tx, System("engine"), j.Org, "job.to_spot", string(j.ID), map[string]any{"tier": before}, map[string]any{"tier": j.Tier})
+}
+
+// broken marks attempts that hold a device which isn't healthy.
+func (v *view) broken(tx Tx) error {
+	bad := map[string]bool{}
+	for _, n := range v.terms.Nodes {
+		for _, d := range n.Unhealthy {
+			bad[d] = true
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	meters, err := tx.OpenMeters()
+	if err != nil {
+		return err
+	}
+	hit := map[pool.AttemptID]bool{}
+	for _, m := range meters {
+		hit[m.Attempt] = hit[m.Attempt] || slices.ContainsFunc(m.Devices, func(d string) bool { return bad[d] })
+	}
+	for i := range v.snap.Running {
+		v.snap.Running[i].Broken = hit[v.snap.Running[i].ID]
+	}
+	return nil
 }

@@ -29,6 +29,7 @@ const (
 	EndMemory      EndReason = "memory"
 	EndTimeLimit   EndReason = "time_limit"
 	EndTakenBack   EndReason = "taken_back"  // by whom and the rule stand in EndDetail
+	EndGPULost     EndReason = "gpu_lost"    // the node stands in EndDetail
 	EndOverBudget  EndReason = "over_budget" // which limit of money stands in EndDetail
 	EndStopped     EndReason = "stopped"     // by whom stands in EndDetail
 	EndNodeFault   EndReason = "node_fault"
@@ -42,7 +43,7 @@ const (
 // ByEngine tells whether the engine stops an attempt for the reason: with
 // notice that it may take back, free of charge from the signal on, and the job
 // queues again with its old submit time.
-func (r EndReason) ByEngine() bool { return r == EndTakenBack || r == EndOverBudget }
+func (r EndReason) ByEngine() bool { return r == EndTakenBack || r == EndOverBudget || r == EndGPULost }
 
 // JobSpec is what runs: rendered by us into Nomad's job specification.
 type JobSpec struct {

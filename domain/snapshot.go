@@ -124,6 +124,9 @@ func (v *view) work(tx Tx) error {
 		x.Charges = v.charges(a.Org, a.Project, a.Tier, []pool.ClassID{a.Class})
 		v.snap.Running = append(v.snap.Running, x)
 	}
+	if err := v.broken(tx); err != nil {
+		return err
+	}
 	jobs, err := tx.LiveJobs()
 	if err != nil {
 		return err
@@ -197,7 +200,7 @@ func fromQuota(p []quota.NodeGPUs) []NodeGPUs {
 }
 
 // stopRules are the engine's rules for ends that are for no other job.
-var stopRules = map[EndReason]quota.StopRule{EndOverBudget: quota.OverBudget}
+var stopRules = map[EndReason]quota.StopRule{EndOverBudget: quota.OverBudget, EndGPULost: quota.Shed}
 
 func capBudget(org pool.OrgID) quota.BudgetID       { return quota.BudgetID("cap:" + org) }
 func projectBudget(p pool.ProjectID) quota.BudgetID { return quota.BudgetID("project:" + p) }

@@ -123,6 +123,13 @@ func (t Terms) nodeNames() map[pool.NodeID]string {
 	return names
 }
 
+func (t Terms) nodeName(id pool.NodeID) string {
+	if n := t.nodeNames()[id]; n != "" {
+		return n
+	}
+	return string(id)
+}
+
 // PlanName of a plan, "" when there is none.
 func (t Terms) PlanName(id pool.PlanID) string {
 	for _, p := range t.Plans {

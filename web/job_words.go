@@ -40,6 +40,7 @@ var ends = map[domain.EndReason]struct{ sentence, advice string }{
 	domain.EndMemory:      {"Out of memory", "The node's memory was not enough: load less at once, or ask for more GPUs, which bring memory with them."},
 	domain.EndTimeLimit:   {"Reached its time limit", "Rerun it with a longer maximum run time, or write checkpoints and continue from the last one."},
 	domain.EndTakenBack:   {"Taken back", "Its GPUs belong to another organisation. Guaranteed jobs are never taken back by others."},
+	domain.EndGPULost:     {"Its node lost GPUs", "It starts again where there is room. The time from the notice on is free."},
 	domain.EndOverBudget:  {"The money for it ran out", "It starts again when finance raises the limit, or when the next month or order begins."},
 	domain.EndStopped:     {"Stopped", ""},
 	domain.EndNodeFault:   {"A node failed", "Nobody is charged for the failed time. Rerun it: the node takes no more jobs."},

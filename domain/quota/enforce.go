@@ -28,7 +28,7 @@ type Stop struct {
 // that admission keeps is stopped, least deserving first, and what an earlier
 // plan put under notice without need runs on.
 func (e *engine) enforce() {
-	stops := e.spendLess()
+	stops := append(e.shed(), e.spendLess()...)
 	sortBy(e.noticed, e.stopsBefore)
 	for k := len(e.noticed) - 1; k >= 0; k-- { // the most deserving first
 		i := e.noticed[k]

@@ -288,7 +288,7 @@ func (e *engine) indexNodes() {
 		}
 		x.gpus = count(e, n.GPUs, "GPUs", n.ID)
 		x.cap = max(0, x.gpus-count(e, n.Foreign, "foreign GPUs", n.ID))
-		x.ready = n.State == Ready
+		x.ready, x.down = n.State == Ready, n.State == Down
 		x.open = x.ready && !n.Maintenance.Contains(e.now)
 		for _, t := range [2]pool.Instant{n.Maintenance.Start, n.Maintenance.End} {
 			if t > e.now {

@@ -22,6 +22,7 @@ type node struct {
 	planned     int   // by what runs, victims gone and beneficiaries there
 	slack       int   // GPUs beside the reservation; unlimited without one
 	open        bool
+	down        bool
 	ready       bool // takes work outside of its maintenance
 	maintenance pool.Interval
 	runs        []int32

@@ -25,6 +25,7 @@ type run struct {
 	protected bool // fixed, inside its minimum run, or started by this decision
 	fixed     bool
 	stopping  bool     // a stop was sent
+	broken    bool     // one of its devices is
 	notice    StopRule // it ends for no other job; empty when not
 	noticeAt  pool.Instant
 	fresh     bool // started by this decision
@@ -104,7 +105,7 @@ func (e *engine) start(a *Attempt) {
 	}
 	r := run{of: a, id: a.ID, org: e.orgAt[a.Org], account: accountOf(e, a.Org, a.Project, a.ID), class: c, tier: a.Tier,
 		priority: a.Priority, started: a.Started, end: a.MaxEnd, running: true, stopping: a.Stopping, fixed: a.Fixed,
-		gone: a.Stopping || a.Notice != "", notice: a.Notice, holds: true, split: a.Split, charges: a.Charges}
+		gone: a.Stopping || a.Notice != "", notice: a.Notice, broken: a.Broken, holds: true, split: a.Split, charges: a.Charges}
 	if r.end == 0 {
 		r.end = pool.Never
 	}

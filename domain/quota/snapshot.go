@@ -112,6 +112,7 @@ type Attempt struct {
 	Fixed       bool         // nobody may stop it for another job
 	Split       pool.Split   // what it is charged as now
 	Stopping    bool         // a stop was sent; its GPUs come back by themselves
+	Broken      bool         // one of its devices isn't healthy: where GPUs are missing, it goes first
 	// Notice is the rule by which an earlier plan ends it for no other job, at
 	// StopAt; empty when it is under no such notice. Until the stop is sent
 	// (Stopping) the notice can be taken back.
