@@ -34,6 +34,7 @@ type Queue struct {
 	Starts   map[pool.JobID]pool.Instant // by the declared ends; absent: not known
 	Promises []quota.Promise             // open ones, those of the decision among them
 	Started  []quota.Admission
+	Stopped  []quota.Stop // for money, not for another job
 	Reserved []quota.Reservation
 }
 
@@ -111,6 +112,11 @@ func (q *Queue) narrow(f QueueFilter) {
 			q.Started = append(q.Started, x)
 		}
 	}
+	for _, x := range d.Plan.Stop {
+		if of(x.Reason.Class, holder[x.Attempt]) {
+			q.Stopped = append(q.Stopped, x)
+		}
+	}
 	for _, x := range d.Plan.Reserved {
 		if of(x.Class, q.Asked[x.Job].Org) {
 			q.Reserved = append(q.Reserved, x)
@@ -146,6 +152,9 @@ func (q *Queue) shown() []pool.JobID {
 	}
 	for _, x := range q.Started[:min(len(q.Started), QueueRows)] {
 		ids = append(ids, x.Job)
+	}
+	for _, x := range q.Stopped[:min(len(q.Stopped), QueueRows)] {
+		ids = append(ids, x.Attempt.Job)
 	}
 	for _, x := range q.Reserved {
 		ids = append(ids, x.Job)

@@ -19,7 +19,8 @@ type QuotaTree struct {
 // QuotaRow is an account in a class.
 type QuotaRow struct {
 	quota.Standing
-	Lent int // of an organisation or the consortium: its part of the loans and spot work of others
+	Sold int // of the consortium: quota of all its members
+	Lent int // of an organisation, or of the consortium's own pool: its part of the loans and spot work of others
 	Own  int // charged as own
 	Loan int // charged as borrowed
 }
@@ -78,9 +79,12 @@ func (t *QuotaTree) fill(v view, attempts []Attempt, a Actor, org pool.OrgID) {
 	}
 	lent := lentNow(v.terms, v.terms.Nodes, attempts, v.now)
 	t.Rows = nil
-	mine := map[pool.ClassID]bool{}
+	mine, sold := map[pool.ClassID]bool{}, map[pool.ClassID]int{}
 	all := quota.Standings(v.snap, v.now)
 	for _, x := range all {
+		if x.Org != "" && x.Project == "" {
+			sold[x.Class] += x.Quota
+		}
 		mine[x.Class] = mine[x.Class] || org == "" || x.Org == org && (x.Quota > 0 || x.Use > 0 || x.Spot > 0)
 	}
 	for _, x := range all {
@@ -99,7 +103,7 @@ func (t *QuotaTree) fill(v view, attempts []Attempt, a Actor, org pool.OrgID) {
 		case x.Org != "":
 			r.Lent = lent[lenderKey{x.Org, x.Class}]
 		default:
-			r.Lent = lent[lenderKey{pool.Consortium, x.Class}]
+			r.Lent, r.Sold = lent[lenderKey{pool.Consortium, x.Class}], sold[x.Class]
 		}
 		t.Rows = append(t.Rows, r)
 	}

@@ -33,7 +33,7 @@ func (s *Server) opQueue(v *visit) error {
 		page.Notices = append(page.Notices, ui.Notice{Tone: ui.Bad, Title: v.T("The pool contradicts itself."), Text: p})
 	}
 	return v.page(page, views.Arrange(v.queueFilters(q, f), e.classes(q).Show(), e.waiting(q, f).Show(),
-		views.Columns(e.freeing(q).Show(), e.reserved(q).Show()), e.starting(q).Show(), e.order(q), ask))
+		views.Columns(e.freeing(q).Show(), e.reserved(q).Show()), e.unpaid(q), e.starting(q).Show(), e.order(q), ask))
 }
 
 // pageOf is the page of a list, counted from 1 in the address and from 0 here.
@@ -199,6 +199,27 @@ func (e explained) freeing(q domain.Queue) ui.Table {
 		t.Rows = append(t.Rows, row(e.cell(p.Job, e.jobs[p.Job].Org), ui.Cell{Body: views.Said(victims)}, text(e.v.T(rules[p.Rule])), when(e.v.clock(p.StopAt)), text(e.placed(p.Placement))))
 	}
 	return t
+}
+
+// unpaid lists what the decision stops because the money for it ran out; nothing where there is none.
+func (e explained) unpaid(q domain.Queue) templ.Component {
+	if len(q.Stopped) == 0 {
+		return nil
+	}
+	orgs := map[pool.JobID]pool.OrgID{}
+	for _, a := range q.Decision.Snapshot.Running {
+		orgs[a.ID.Job] = a.Org
+	}
+	t := ui.Table{ID: "unpaid", Caption: e.v.T("Stopped because the money ran out"), Topics: "pool", Columns: e.v.columns("Job", "Member", "Why", "Notice ends")}
+	for i, x := range q.Stopped {
+		if i == domain.QueueRows {
+			t.Note = e.v.T("The first %d of %d.", i, len(q.Stopped))
+			break
+		}
+		org := orgs[x.Attempt.Job]
+		t.Rows = append(t.Rows, row(e.cell(x.Attempt.Job, org), text(e.org(org)), text(e.reason(x.Reason)), when(e.v.clock(x.At))))
+	}
+	return t.Show()
 }
 
 // reserved lists what backfill leaves alone: for whom, from when, and where.

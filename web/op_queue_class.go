@@ -40,10 +40,9 @@ func (e explained) order(q domain.Queue) templ.Component {
 	c, v := *q.Class, e.v
 	name := e.class(c.Class)
 	return views.Arrange(
-		views.Columns(
-			views.Block(ui.Panel{ID: "owners", Title: v.T("%s: inside quota", name), Topics: "pool", Flush: true, Hint: v.T("Asked first, by the part of the quota in use.")}, e.owners(c).Show()),
-			views.Block(ui.Panel{ID: "borrowers", Title: v.T("%s: beyond quota", name), Topics: "pool", Flush: true,
-				Hint: v.T("Asked next, by score: GPUs on loan with the next job, plus half of the decayed mean loan, divided by weight times %d lendable GPUs. The smallest is first.", c.Lendable)}, e.borrowers(c).Show())),
+		views.Block(ui.Panel{ID: "owners", Title: v.T("%s: inside quota", name), Topics: "pool", Flush: true, Hint: v.T("Asked first, by the part of the quota in use.")}, e.owners(c).Show()),
+		views.Block(ui.Panel{ID: "borrowers", Title: v.T("%s: beyond quota", name), Topics: "pool", Flush: true,
+			Hint: v.T("Asked next, by score: GPUs on loan with the next job, plus half of the decayed mean loan, divided by weight times %d lendable GPUs. The smallest is first.", c.Lendable)}, e.borrowers(c).Show()),
 		views.Block(ui.Panel{ID: "victims", Title: v.T("%s: who is stopped next if owners claim", name), Topics: "pool", Flush: true,
 			Hint: v.T("Spot work first, then the last covered work of whoever has most on loan by weight. Guaranteed and covered work is never stopped by others.")}, e.victims(c).Show()))
 }

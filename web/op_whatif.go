@@ -201,6 +201,10 @@ func (a answered) fate(f quota.Fate) []string {
 		out = append(out, v.T("Starts now: %s, charged as %s.", a.placed(f.Placement), v.split(f.Split)))
 	case f.Stopped && f.For != "":
 		out = append(out, v.T("Is stopped at %s for %s: %s.", v.at(f.At), a.job(f.For), v.T(rules[f.By])))
+	case f.Why.Code != "":
+		out = append(out, v.T("Is stopped at %s: the money for it ran out.", v.at(f.At)), a.reason(f.Why))
+	case f.Stopped && f.At > a.w.Now:
+		out = append(out, v.T("Is under notice and stopped at %s.", v.at(f.At)))
 	case f.Stopped:
 		out = append(out, v.T("Is stopped now and waits again."))
 	case f.Promised:

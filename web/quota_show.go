@@ -53,13 +53,11 @@ func (v *visit) quotaTrees(tree domain.QuotaTree) []templ.Component {
 	var all []templ.Component
 	for _, class := range tree.ClassesOf() {
 		t := ui.Table{ID: "tree-" + string(class), Caption: v.T("%s: who has what", named(tree.Names.Classes, class)), Topics: "org pool",
-			Columns: v.columns("Account", "#Guaranteed", "#In use", "#Own", "#Borrowed", "#Spot", "#Lent out", "#May be lent", "#Kept back", "#May still take", "#Borrow limit", "#Lend limit", "#Weight")}
+			Columns: v.columns("Account", "#Guaranteed", "#Own", "#Borrowed", "#Spot", "#Lent out", "#May be lent", "#Kept back", "#May still take", "#Borrow / lend limit", "#Weight"),
+			Note:    v.T("Own and borrowed is what runs inside and beyond the quota. May still take: by quota; whether GPUs are free is another question.")}
 		for _, r := range tree.Rows {
 			if r.Class == class {
-				t.Rows = append(t.Rows, v.quotaRow(tree, r))
-			}
-			if r.Class == class && r.Org == "" {
-				t.Note = v.T("%d GPUs beyond all guarantees are the consortium's own and may be borrowed. In use counts no spot work. May still take: by quota; whether GPUs are free is another question.", r.Nominal)
+				t.Rows = append(t.Rows, v.quotaRows(tree, r)...)
 			}
 		}
 		all = append(all, t.Show())
@@ -67,26 +65,30 @@ func (v *visit) quotaTrees(tree domain.QuotaTree) []templ.Component {
 	return all
 }
 
-func (v *visit) quotaRow(tree domain.QuotaTree, r domain.QuotaRow) ui.Row {
-	name := head(v.T("The whole consortium"), "")
-	limit := func(n *int, none string) string {
-		switch {
-		case n == nil && r.Org != "" && r.Project == "":
-			return v.T(none)
-		case n == nil:
-			return ""
+// quotaRows are the lines of an account: the consortium's are its whole and its own pool.
+func (v *visit) quotaRows(tree domain.QuotaTree, r domain.QuotaRow) []ui.Row {
+	n := func(k int) ui.Cell { return num(number(k)) }
+	none := num("")
+	if r.Org == "" {
+		whole := row(head(v.T("The whole consortium"), ""), n(r.Sold+r.Nominal), n(r.Own), n(r.Loan), n(r.Spot), n(r.Loan+r.Spot), n(r.Lendable), n(r.Sold+r.Nominal-r.Quota), n(r.Available), none, none)
+		whole.Total = true
+		own := sub(head(v.T("Its own pool"), ""), v.T("beyond all guarantees"))
+		return []ui.Row{whole, row(own, n(r.Nominal), none, none, none, n(r.Lent), none, none, none, none, none)}
+	}
+	limit := func(k *int, word string) string {
+		if k == nil {
+			return v.T(word)
 		}
-		return number(*n)
+		return number(*k)
 	}
-	weight, lent := "", number(r.Lent)
-	switch {
-	case r.Project != "":
-		name, lent = sub(head("— "+named(tree.Projects, r.Project), ""), v.T("project")), ""
-	case r.Org != "":
-		name, weight = head(named(tree.Names.Orgs, r.Org), ""), number(r.Weight)
+	limits := limit(r.BorrowLimit, "none") + " / " + limit(r.LendLimit, "all")
+	if r.Project != "" {
+		if r.BorrowLimit == nil && r.LendLimit == nil {
+			limits = ""
+		}
+		return []ui.Row{row(sub(head("— "+named(tree.Projects, r.Project), ""), v.T("project")), n(r.Quota), n(r.Own), n(r.Loan), n(r.Spot), none, none, n(r.Kept), n(r.Available), num(limits), none)}
 	}
-	return row(name, num(number(r.Quota)), num(number(r.Use)), num(number(r.Own)), num(number(r.Loan)), num(number(r.Spot)), num(lent), num(number(r.Lendable)), num(number(r.Kept)),
-		num(number(r.Available)), num(limit(r.BorrowLimit, "none")), num(limit(r.LendLimit, "all")), num(weight))
+	return []ui.Row{row(head(named(tree.Names.Orgs, r.Org), ""), n(r.Quota), n(r.Own), n(r.Loan), n(r.Spot), n(r.Lent), n(r.Lendable), n(r.Kept), n(r.Available), num(limits), n(r.Weight))}
 }
 
 // opQuota is the hierarchy of the whole pool.

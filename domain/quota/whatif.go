@@ -196,6 +196,7 @@ type Fate struct {
 	Placement []NodeGPUs
 	Split     pool.Split
 	Stopped   bool         // its attempt gets notice, or is being moved
+	Why       pool.Reason  // the limit of money for which it is stopped, for no other job
 	By        Rule         // by which rule
 	For       pool.JobID   // for which job
 	At        pool.Instant // of the stop, or of the promise
@@ -303,7 +304,16 @@ func fates(s Snapshot, p Plan) map[pool.JobID]Fate {
 			split = a.Split
 		}
 		job[a.ID] = a.ID.Job
-		out[a.ID.Job] = Fate{Runs: true, Class: a.Class, Placement: a.Placement, Split: split}
+		f := Fate{Runs: true, Class: a.Class, Placement: a.Placement, Split: split}
+		if a.Notice != "" && !slices.Contains(p.Resume, a.ID) {
+			f.Runs, f.Stopped, f.At = false, true, a.StopAt
+		}
+		out[a.ID.Job] = f
+	}
+	for _, x := range p.Stop {
+		f := out[x.Attempt.Job]
+		f.Runs, f.Stopped, f.At, f.Why = false, true, x.At, x.Reason
+		out[x.Attempt.Job] = f
 	}
 	for _, a := range p.Admit {
 		out[a.Job] = Fate{Admitted: true, Class: a.Class, Placement: a.Placement, Split: a.Split}
@@ -338,6 +348,6 @@ func fates(s Snapshot, p Plan) map[pool.JobID]Fate {
 
 func (f Fate) same(o Fate) bool {
 	return f.Runs == o.Runs && f.Admitted == o.Admitted && f.Promised == o.Promised && f.Class == o.Class && f.Split == o.Split &&
-		f.Stopped == o.Stopped && f.By == o.By && f.For == o.For && f.At == o.At && f.Position == o.Position &&
+		f.Stopped == o.Stopped && f.By == o.By && f.For == o.For && f.At == o.At && f.Why == o.Why && f.Position == o.Position &&
 		slices.Equal(f.Reasons, o.Reasons) && slices.Equal(f.Placement, o.Placement)
 }

@@ -208,3 +208,17 @@ func deepCopy(s Snapshot) Snapshot {
 	s.Orgs = orgs
 	return s
 }
+
+func TestWhatMoneyStopsIsToldWithItsLimit(t *testing.T) {
+	t.Parallel()
+	s := full()
+	s.Budgets = []Budget{{ID: "b", Kind: pool.Cap, Ref: "uni", Limit: 100, Spent: 200}}
+	s.Running[1].Charges = []Charge{{Budget: "b", Price: 150_000_000}}
+	f := fates(s, Decide(s, noon))
+	if x := f["lent"]; !x.Stopped || x.Runs || x.Why.Code != pool.Cap {
+		t.Errorf("beyond its cap: %+v", x)
+	}
+	if x := f["own"]; !x.Runs || x.Stopped {
+		t.Errorf("without a charge: %+v", x)
+	}
+}
