@@ -39,7 +39,7 @@ func (s *Service) runEngineOnce(ctx context.Context) (bool, error) {
 	if err := s.store.View(ctx, func(tx Tx) (err error) { v, err = snapshot(tx); return err }); err != nil {
 		return false, fmt.Errorf("snapshot: %w", err)
 	}
-	plan := quota.Decide(v.snap, v.now)
+	plan := s.decide(v.snap, v.now)
 	for _, p := range plan.Problems {
 		s.log.Warn("the snapshot contradicts itself", "problem", p)
 	}
@@ -68,6 +68,7 @@ func (s *Service) runEngineOnce(ctx context.Context) (bool, error) {
 		return a.apply(tx)
 	})
 	if err != nil {
+		s.forget() // the plan wasn't carried out
 		return false, err
 	}
 	s.mu.Lock()
@@ -77,6 +78,28 @@ func (s *Service) runEngineOnce(ctx context.Context) (bool, error) {
 		s.hub.Publish(string(o))
 	}
 	return plan.Changes() || a.downgraded, nil
+}
+
+// decide keeps the engine's state from one decision to the next. What was read
+// is compared with it whole, so that it never decides on what isn't stored.
+func (s *Service) decide(snap quota.Snapshot, now pool.Instant) quota.Plan {
+	s.deciding.Lock()
+	defer s.deciding.Unlock()
+	if s.state == nil {
+		s.state = quota.NewState(snap)
+	} else {
+		s.state.Sync(snap)
+	}
+	plan := s.state.Decide(now)
+	plan.Wait = s.state.Waits()
+	return plan
+}
+
+// forget lets the next decision begin from nothing.
+func (s *Service) forget() {
+	s.deciding.Lock()
+	s.state = nil
+	s.deciding.Unlock()
 }
 
 // NextDecision is the business time at which the last decision could change

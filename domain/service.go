@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"gpupool/domain/pool"
+	"gpupool/domain/quota"
 )
 
 // PasswordHasher keeps passwords: argon2id lives outside.
@@ -48,8 +49,11 @@ type Service struct {
 	holder    string
 	hub       *Hub
 
-	turn   sync.Mutex // held while a cycle runs
-	habits habits
+	turn sync.Mutex // held while a cycle runs
+
+	deciding sync.Mutex
+	state    *quota.State // of the engine; nil before the first decision and after one that wasn't carried out
+	habits   habits
 
 	mu     sync.Mutex
 	last   *Decision                       // the engine's last plan, for the operator
