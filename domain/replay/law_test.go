@@ -97,6 +97,12 @@ func TestARunKeepsItsLaws(t *testing.T) {
 		if d := gocmp.Diff(res, again, gocmp.AllowUnexported(Result{})); err != nil || d != "" {
 			t.Fatalf("the same input gave another result: %v %s", err, d)
 		}
+		anew := opt
+		anew.cold = true
+		again, err = Run(p, jobs, anew)
+		if d := gocmp.Diff(res, again, gocmp.AllowUnexported(Result{})); err != nil || d != "" {
+			t.Fatalf("decided anew each time it is another result: %v %s", err, d)
+		}
 		if len(res.Problems) > 0 {
 			t.Fatalf("problems: %v", res.Problems)
 		}

@@ -17,6 +17,7 @@ type Options struct {
 	// Restart makes a preempted job begin again; else it goes on from the
 	// checkpoint that it wrote at the signal.
 	Restart bool
+	cold    bool // decide from the snapshot each time, for tests
 }
 
 // Attempt is one try of a job in a run.

@@ -45,6 +45,7 @@ type sim struct {
 	pool    Pool
 	opt     Options
 	snap    quota.Snapshot // kept up to date
+	state   *quota.State   // the engine's own, told of what happens
 	queue   events
 	res     Result
 	index   map[pool.JobID]int
@@ -90,6 +91,7 @@ func newSim(p Pool, jobs []Job, opt Options) *sim {
 	}
 	s.snap.Policy = quota.Policy{FairReclaim: p.Fair, Notice: time.Duration(p.Notice), HalfLife: 7 * 24 * time.Hour, ReserveAfter: 4 * time.Hour}
 	s.members()
+	s.state = quota.NewState(s.snap)
 	s.res.From, s.res.Until = pool.Never, opt.Until
 	for i, j := range jobs {
 		if j.Submit > opt.Until {
@@ -157,6 +159,7 @@ func (s *sim) end(i int, a *Attempt, now pool.Instant, stopped bool) {
 	j := &s.res.Jobs[i]
 	a.End = now
 	s.unrun(j.ID)
+	s.state.DropAttempt(pool.AttemptID{Job: j.ID, N: a.N})
 	worked := max(0, now.Sub(a.Started))
 	s.used[i] += max(0, now.Sub(a.Started))
 	if !stopped {
@@ -201,6 +204,7 @@ func (s *sim) pend(i int) {
 	}
 	s.pending[j.ID] = len(s.snap.Pending)
 	s.snap.Pending = append(s.snap.Pending, q)
+	s.state.PutJob(q)
 }
 
 // unpend removes a job from the pending list in O(1).
@@ -217,7 +221,7 @@ func (s *sim) unpend(id pool.JobID) {
 // the same moment, but stops without notice are events of their own.
 func (s *sim) decide(now pool.Instant) error {
 	for round := 0; ; round++ {
-		plan := quota.Decide(s.snap, now)
+		plan := s.ask(now)
 		s.res.Decisions++
 		for _, p := range plan.Problems {
 			if !slices.Contains(s.res.Problems, p) {
@@ -233,6 +237,14 @@ func (s *sim) decide(now pool.Instant) error {
 			return fmt.Errorf("the engine does not come to rest at %s", now)
 		}
 	}
+}
+
+// ask takes a decision: from the state that the engine keeps, or anew.
+func (s *sim) ask(now pool.Instant) quota.Plan {
+	if s.opt.cold {
+		return quota.Decide(s.snap, now)
+	}
+	return s.state.Decide(now)
 }
 
 // stopDue handles the stops that are due at once, when there is no notice.
@@ -312,6 +324,7 @@ func (s *sim) admit(x quota.Admission, now pool.Instant) {
 	s.snap.Running = append(s.snap.Running, quota.Attempt{ID: pool.AttemptID{Job: j.ID, N: n}, Org: j.Org, Project: j.Project, User: j.User,
 		Class: x.Class, Placement: x.Placement, Tier: j.Tier, Priority: j.Priority, Started: now, MaxEnd: x.MaxEnd,
 		MinRunUntil: now.Add(time.Duration(s.pool.MinRun)), Split: x.Split})
+	s.state.PutAttempt(s.snap.Running[s.running[j.ID]])
 	heap.Push(&s.queue, event{at: end, kind: evEnd, job: i, n: n})
 	if p := s.promised(x.Job); p != nil {
 		p.Kept = now
