@@ -92,6 +92,18 @@ func (l *ledger) room(c, a int32) int {
 	return left
 }
 
+// raise gives an organisation k GPUs more of nominal, from the consortium's own
+// pool as far as that has them. It returns what undoes it.
+func (l *ledger) raise(c, a int32, k int) (undo func()) {
+	x, root := l.at(c, a), l.at(c, 0)
+	was, top := *x, *root
+	x.subtree += k
+	x.local = max(0, x.subtree-x.lend)
+	root.subtree += x.subtree - x.local - was.subtree + was.local - min(k, root.nominal)
+	root.visible += max(0, x.visible-x.local) - max(0, was.visible-was.local)
+	return func() { *x, *root = was, top }
+}
+
 // strained says whether an account or one above it uses more than it may.
 func (l *ledger) strained(c, a int32) bool {
 	for ; l.parent[a] >= 0; a = l.parent[a] {

@@ -48,7 +48,7 @@ func (l laws) checker() {
 		l.t.Fatalf("checker: %v may not be stopped for %+v by %s", p.Victims, j, p.Rule)
 	}
 	for i := range k.set {
-		if less := slices.Delete(slices.Clone(k.set), i, i+1); k.fits(less) && !(p.Rule == ByPriority && k.grows(less)) {
+		if less := slices.Delete(slices.Clone(k.set), i, i+1); k.fits(less) && !(p.Rule == ByPriority && k.grows(less)) && (p.Rule != ByQuota || k.legal(less)) {
 			l.t.Fatalf("checker: %s fits without stopping %v: %+v", j.ID, p.Victims[i], p)
 		}
 	}
@@ -168,7 +168,8 @@ func (k *claimed) legal(set []int) bool {
 // first is the set that the one order gives: spot work, then loans, the richest
 // organisation's last covered first, then siblings; then, last taken first,
 // without those that aren't needed. A claim of an organisation that is over its
-// quota takes siblings before spot work.
+// quota takes siblings before spot work, and loans only when that brings it
+// inside.
 func (k *claimed) first() []int {
 	m, org := k.m, k.m.orgs[k.j.Org]
 	var taken []int
@@ -213,14 +214,18 @@ func (k *claimed) first() []int {
 		return best
 	}
 	siblings := pickBest(func(h *holder) bool { return h.tier == pool.Burst && h.org == org }, coveredAfter)
-	b := &m.books[k.c][org]
-	if b.use+k.j.Units() <= b.subtree {
+	inside := func(set []int) bool {
+		return k.without(set, func() bool { b := &m.books[k.c][org]; return b.use+k.j.Units() <= b.subtree })
+	}
+	if inside(nil) {
 		_ = take(spots) || take(loans) || take(siblings)
 	} else {
-		_ = take(siblings) || take(spots)
+		_ = take(siblings) || take(spots) || take(loans)
 	}
 	for i := len(taken) - 1; i >= 0; i-- {
-		if less := slices.Delete(slices.Clone(taken), i, i+1); k.fits(less) {
+		less := slices.Delete(slices.Clone(taken), i, i+1)
+		others := slices.ContainsFunc(less, func(i int) bool { return m.held[i].tier != pool.Spot && m.held[i].org != org })
+		if k.fits(less) && (!others || inside(less)) {
 			taken = less
 		}
 	}

@@ -109,12 +109,29 @@ func (k *claim) undo() {
 func (k *claim) minimise() {
 	for i := len(k.taken) - 1; i >= 0; i-- {
 		k.turn(k.taken[i], false)
-		if k.fits() {
+		if k.fits() && (k.rule != ByQuota || k.inside() || !k.takesLoans(i)) {
 			k.taken = slices.Delete(k.taken, i, i+1)
 		} else {
 			k.turn(k.taken[i], true)
 		}
 	}
+}
+
+// inside says whether the job's organisation stays inside its quota with it:
+// only then it may take loans of others back.
+func (k *claim) inside() bool {
+	org := k.e.org(k.c, k.j.org)
+	return org.use+k.j.units <= org.subtree
+}
+
+// takesLoans says whether a victim, one left out, is a loan of somebody else.
+func (k *claim) takesLoans(but int) bool {
+	for n, i := range k.taken {
+		if r := &k.e.runs[i]; n != but && r.tier != pool.Spot && r.org != k.j.org {
+			return true
+		}
+	}
+	return false
 }
 
 // takeSpots takes spot work until the job fits.
@@ -265,13 +282,12 @@ func (e *engine) reclaim(j *job, c int32) bool {
 	if !ok {
 		return false
 	}
-	org := e.org(c, j.org)
-	inside := org.use+j.units <= org.subtree
+	inside := k.inside()
 	every := func(*run) bool { return true }
 	switch {
 	case k.fits():
 	case inside && (k.takeSpots() || k.takeLoans(every) || k.takeSiblings()):
-	case !inside && (k.takeSiblings() || k.takeSpots()):
+	case !inside && (k.takeSiblings() || k.takeSpots() || k.inside() && k.takeLoans(every)):
 	default:
 		k.undo()
 		return false

@@ -41,10 +41,12 @@ func TestDecisionsKeepTheLaws(t *testing.T) {
 				t.Parallel()
 				var m met
 				rapid.Check(t, func(rt *rapid.T) {
-					d := draws{fair: rapid.Bool().Draw(rt, "fair"), notice: rapid.Bool().Draw(rt, "notice"),
-						priority: rapid.Bool().Draw(rt, "priority"), small: rapid.Bool().Draw(rt, "small")}
-					force(&d)
-					live(newWorld(rt, &m, d))
+					for range each() {
+						d := draws{fair: rapid.Bool().Draw(rt, "fair"), notice: rapid.Bool().Draw(rt, "notice"),
+							priority: rapid.Bool().Draw(rt, "priority"), small: rapid.Bool().Draw(rt, "small")}
+						force(&d)
+						live(newWorld(rt, &m, d))
+					}
 				})
 				all.add(&m)
 			})
@@ -111,6 +113,7 @@ func (l laws) check() {
 func (l laws) idle() {
 	l.works()
 	l.owners()
+	l.lifts()
 }
 
 // I7: no job is admitted and stopped in one plan, none is promised GPUs twice,

@@ -65,6 +65,11 @@ func (m *met) enough(t *testing.T) {
 			t.Errorf("the generator met %d %s", *counts[what], what)
 		}
 	}
+	for _, r := range pool.Reasons { // of one job alone nothing is reserved, and it is behind nobody
+		if beside := r.Code == pool.Behind || r.Code == pool.Reserved; !beside && m.reasons[r.Code] < max(1, m.histories/2000) {
+			t.Errorf("the generator lifted %d %s", m.reasons[r.Code], r.Code)
+		}
+	}
 	t.Logf("met %s; lifted %v", strings.Join(all, ", "), m.reasons)
 }
 

@@ -154,7 +154,7 @@ func (e *engine) notice(o *openPromise) {
 func (e *engine) occupy(o *openPromise) {
 	j := &e.jobs[o.job]
 	o.run = e.enter(e.runOf(j, o.class, o.nodes, false))
-	j.done, j.promised, j.stopAt, j.victims = true, true, o.stored.StopAt, e.holding(o.victims)
+	j.done, j.promised, j.promisedIn, j.stopAt, j.victims = true, true, o.class, o.stored.StopAt, e.holding(o.victims)
 }
 
 // runOf is a holder for a job that doesn't run yet. One that still waits for
@@ -406,7 +406,7 @@ func (e *engine) promise(j *job, c int32, nodes, victims []int32, rule Rule) {
 		holds[i] = hold{n, j.g}
 		p.Placement = append(p.Placement, NodeGPUs{e.nodes[n].id, j.g})
 	}
-	j.promised = true
+	j.promised, j.promisedIn = true, c
 	e.unreserve(j)
 	run := e.enter(e.runOf(j, c, holds, false))
 	for _, v := range victims {

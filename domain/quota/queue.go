@@ -10,29 +10,31 @@ import (
 
 // job is a pending job in the working state.
 type job struct {
-	of        *Job
-	org       int32
-	account   int32
-	classes   []int32 // shared
-	n, g      int
-	units     int
-	tier      pool.Tier
-	priority  int
-	submitted pool.Instant
-	maxRun    pool.Instant // milliseconds; 0 = none
-	longest   pool.Instant // maxRun rounded up to runStep
-	mask      int32
-	line      int32
-	position  int32 // in its line, from 1; set by explain
-	bucket    int32 // -1 when it doesn't compete
-	done      bool  // admitted or promised
-	promised  bool
-	dead      bool // no job any more
-	seen      uint32
-	fixed     bool
-	stopAt    pool.Instant  // of the victims it waits for
-	victims   int           // how many
-	reasons   []pool.Reason // of a job that doesn't compete
+	of         *Job
+	org        int32
+	account    int32
+	classes    []int32 // shared
+	n, g       int
+	units      int
+	tier       pool.Tier
+	priority   int
+	submitted  pool.Instant
+	maxRun     pool.Instant // milliseconds; 0 = none
+	longest    pool.Instant // maxRun rounded up to runStep
+	mask       int32
+	line       int32
+	position   int32 // in its line, from 1; set by explain
+	alike      int32 // the bucket of those like it; -1 when it asks for nothing
+	bucket     int32 // the same; -1 when it doesn't compete
+	done       bool  // admitted or promised
+	promised   bool
+	promisedIn int32 // class
+	dead       bool  // no job any more
+	seen       uint32
+	fixed      bool
+	stopAt     pool.Instant  // of the victims it waits for
+	victims    int           // how many
+	reasons    []pool.Reason // of a job that doesn't compete
 }
 
 // bucket is a queue of jobs that are alike in everything a decision looks at:
@@ -149,11 +151,14 @@ func (e *engine) file(i int32) {
 // fileBucket puts a job that competes into its bucket.
 func (e *engine) fileBucket(i int32) {
 	j := &e.jobs[i]
+	if j.alike = -1; j.units > 0 && len(j.classes) > 0 && j.tier.Valid() {
+		j.alike = e.bucketOf(j)
+	}
 	if j.reasons = e.excluded(j); j.reasons != nil {
 		j.bucket = -1
 		return
 	}
-	j.bucket = e.bucketOf(j)
+	j.bucket = j.alike
 	b := &e.buckets[j.bucket]
 	if n := len(b.jobs); n > 0 && !b.loose {
 		b.loose = !e.jobBefore(&e.jobs[b.jobs[n-1]], j)
@@ -349,10 +354,19 @@ func (e *engine) neverFits(j *job, c int32) (pool.Reason, bool) {
 	return pool.Reason{}, false
 }
 
+// siteReason says why a job may be on no node of a class.
 func (e *engine) siteReason(j *job, c int32) pool.Reason {
-	if site := j.of.DataSite; site != "" && e.allowed(e.projects[j.account].mask, c) > 0 {
-		return pool.Reason{Code: pool.Data, Class: e.classes[c].ID, Ref: string(site)}
+	if j.of.DataSite != "" && e.allowed(e.projects[j.account].mask, c) > 0 {
+		return e.dataReason(j, c)
 	}
+	return e.placeReason(j, c)
+}
+
+func (e *engine) dataReason(j *job, c int32) pool.Reason {
+	return pool.Reason{Code: pool.Data, Class: e.classes[c].ID, Ref: string(j.of.DataSite)}
+}
+
+func (e *engine) placeReason(j *job, c int32) pool.Reason {
 	return pool.Reason{Code: pool.Site, Class: e.classes[c].ID, Have: int64(e.allowed(j.mask, c)), Limit: int64(e.racks[c].hi - e.racks[c].lo), Ref: e.sitesOf(j.account)}
 }
 

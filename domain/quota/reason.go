@@ -1,6 +1,10 @@
 package quota
 
-import "gpupool/domain/pool"
+import (
+	"slices"
+
+	"gpupool/domain/pool"
+)
 
 // explain tells the reasons of every job that waits, in queue order: found once
 // per bucket, for its head; who stands behind it is behind.
@@ -8,7 +12,7 @@ func (e *engine) explain() []Waiting {
 	e.facts = make([]facts, len(e.classes))
 	out := make([]Waiting, 0, len(e.jobs))
 	heads := make([][]pool.Reason, len(e.buckets))
-	ahead := make([]int64, len(e.buckets))
+	ahead, asked := make([]int64, len(e.buckets)), make([]bool, len(e.buckets))
 	var arena []pool.Reason
 	for l := range e.lines {
 		position := int32(0)
@@ -25,16 +29,19 @@ func (e *engine) explain() []Waiting {
 			position++
 			j.position = position
 			w := Waiting{Job: e.id(j), Position: int(position), Promised: j.promised}
-			switch b := j.bucket; {
+			b := j.alike
+			if b >= 0 && !j.promised && (heads[b] == nil || len(j.of.Charges) > 0 && !e.competes(j)) {
+				heads[b] = e.beneath(j)
+			}
+			switch {
 			case j.promised:
 				w.Reasons = e.draining(j)
 			case b < 0:
 				w.Reasons = j.reasons
-			case e.buckets[b].never != nil:
-				w.Reasons = e.buckets[b].never
-			case heads[b] == nil:
-				heads[b] = e.reasons(j)
-				w.Reasons = heads[b]
+			case j.bucket < 0: // with what will hold it once it competes
+				w.Reasons = slices.Concat(j.reasons, heads[b])
+			case e.buckets[b].never != nil || !asked[b]:
+				w.Reasons, asked[b] = heads[b], true
 			default:
 				ahead[b]++
 				from := len(arena)
@@ -50,15 +57,25 @@ func (e *engine) explain() []Waiting {
 	return out
 }
 
+// beneath is what holds a job whatever else does: told of its bucket's head,
+// where there is one.
+func (e *engine) beneath(j *job) []pool.Reason {
+	if h := e.headOf(j.alike); h != nil {
+		j = h
+	}
+	return e.reasons(j)
+}
+
 // draining is the reason of a job that was promised GPUs.
 func (e *engine) draining(j *job) []pool.Reason {
-	return []pool.Reason{{Code: pool.WaitingForDrain, Class: e.classes[first(j.classes)].ID, Need: int64(j.units), Have: int64(j.victims), Until: j.stopAt}}
+	return []pool.Reason{{Code: pool.WaitingForDrain, Class: e.classes[j.promisedIn].ID, Need: int64(j.units), Have: int64(j.victims), Until: j.stopAt}}
 }
 
 // facts is what the reasons of many jobs need of one class, found once.
 type facts struct {
 	known    bool
 	kept     int // what owners keep back
+	returns  int // what the pool gains when all maintenance is over
 	draining int // runs under notice
 	drained  pool.Instant
 	first    soonest
@@ -82,10 +99,11 @@ func (e *engine) factsOf(c int32) *facts {
 		return f
 	}
 	*f = facts{known: true, views: map[view]sight{}, guardedOf: map[int32]int{}}
-	for o := range e.orgs {
-		a := e.org(c, int32(o))
+	for i := 1; i < e.ledger.width; i++ {
+		a := e.ledger.at(c, int32(i))
 		f.kept += max(0, a.local-a.visible)
 	}
+	f.returns = e.returning(c)
 	for i := range e.runs {
 		r := &e.runs[i]
 		if r.class != c || r.dead {
@@ -134,40 +152,104 @@ func (s *soonest) but(org int32) pool.Instant {
 func (e *engine) reasons(j *job) []pool.Reason {
 	var out []pool.Reason
 	for _, c := range j.classes {
-		if r, never := e.neverFits(j, c); never {
-			out = append(out, r)
-			continue
-		}
-		out = append(out, e.reasonsIn(j, c)...)
+		out = append(out, e.figures(j, c, e.reasonsIn(j, c))...)
 	}
-	if len(out) == 0 {
+	if len(out) == 0 && j.bucket >= 0 {
 		out = append(out, pool.Reason{Code: pool.Behind, Have: int64(j.position) - 1})
 	}
 	return out
 }
 
+// reasonsIn lists what keeps a job out of one class, what is heaviest first.
+// What never fits stands without the shortages that may pass.
 func (e *engine) reasonsIn(j *job, c int32) []pool.Reason {
-	id := e.classes[c].ID
-	out := e.exceeded(j, c)
+	barred := e.exceeded(j, c)
 	if t := e.window(j, c); t != 0 {
-		out = append(out, pool.Reason{Code: pool.PolicyWindow, Class: id, Until: t})
+		barred = append(barred, pool.Reason{Code: pool.PolicyWindow, Class: e.classes[c].ID, Until: t})
 	}
-	hardware := e.hardwareReason(j, c)
-	if hardware.Code == pool.ClassFull || hardware.Code == pool.ClassUnavailable {
-		out = append(out, hardware)
-		hardware = pool.Reason{}
+	never, hopeless := e.neverFits(j, c)
+	switch {
+	case !hopeless:
+		short := append(barred, e.shortages(j, c, e.placeOf(j))...)
+		if t := e.protectedUntil(j, c); t != 0 && len(short) > 0 {
+			f := e.factsOf(c)
+			short = append(short, pool.Reason{Code: pool.MinimumRun, Class: e.classes[c].ID, Need: int64(j.units), Have: int64(f.guarded - f.guardedOf[j.org]), Until: t})
+		}
+		return short
+	case never.Code == pool.Site || never.Code == pool.Data:
+		return slices.Concat(e.nowhere(j, c, never), barred)
+	case never.Code == pool.ClassUnavailable:
+		return slices.Concat([]pool.Reason{never}, barred, slices.DeleteFunc(e.quotaReasons(j, c, 0), isFull))
 	}
-	if r := e.quotaReason(j, c); r.Code != "" && (r.Code != pool.ClassFull || len(out) == 0 || out[len(out)-1].Code != pool.ClassFull) {
-		out = append(out, r)
+	return append([]pool.Reason{never}, barred...)
+}
+
+// nowhere lists what keeps out a job that may be on no node of a class: where
+// it may not be, and what it would lack there.
+func (e *engine) nowhere(j *job, c int32, why pool.Reason) []pool.Reason {
+	if out := e.otherSite(j, c, e.placeOf(j)); out != nil {
+		return append(out, e.quotaReasons(j, c, 0)...)
 	}
-	if hardware.Code != "" {
-		out = append(out, hardware)
+	out, at := []pool.Reason{why}, e.placeOf(j)
+	if why.Code == pool.Site {
+		at.project = 0
+	} else {
+		at.data = ""
 	}
-	if t := e.protectedUntil(j, c); t != 0 && len(out) > 0 {
-		f := e.factsOf(c)
-		out = append(out, pool.Reason{Code: pool.MinimumRun, Class: id, Need: int64(j.units), Have: int64(f.guarded - f.guardedOf[j.org]), Until: t})
+	if e.allowed(e.narrow(at.project, at.data), c) == 0 {
+		out, at = append(out, e.dataReason(j, c)), location{}
 	}
-	return e.figures(j, c, out)
+	return append(out, e.shortages(j, c, at)...)
+}
+
+func isFull(r pool.Reason) bool { return r.Code == pool.ClassFull || r.Code == pool.ClassUnavailable }
+
+// location say where a job may be placed.
+type location struct {
+	project int32 // mask
+	data    pool.SiteID
+}
+
+func (e *engine) placeOf(j *job) location { return location{e.projects[j.account].mask, j.of.DataSite} }
+
+// within is the job with other location.
+func (e *engine) within(j *job, at location) *job {
+	x := *j
+	x.mask = e.narrow(at.project, at.data)
+	return &x
+}
+
+// returning is what the consortium's pool gains when all maintenance is over.
+func (e *engine) returning(c int32) int {
+	now, then := 0, 0
+	for i := e.racks[c].lo; i < e.racks[c].hi; i++ {
+		n := &e.nodes[i]
+		usable := n.cap
+		if !n.open {
+			usable = min(n.cap, max(n.held, n.planned))
+		}
+		now, then = now+usable, then+when(n.ready, n.cap)+when(!n.ready, usable)
+	}
+	sold := 0
+	for a := 1; a < e.ledger.width; a++ {
+		sold += e.ledger.at(c, int32(a)).nominal
+	}
+	return max(0, then-sold) - max(0, now-sold)
+}
+
+// shortages are the GPUs and the quota that a job lacks where it may be placed,
+// what is heaviest first.
+func (e *engine) shortages(j *job, c int32, at location) []pool.Reason {
+	hardware := e.hardwareReasons(e.within(j, at), c, at)
+	returns := 0
+	if slices.ContainsFunc(hardware, func(r pool.Reason) bool { return r.Code == pool.Maintenance }) {
+		returns = e.factsOf(c).returns
+	}
+	quota := e.quotaReasons(j, c, returns)
+	if !slices.ContainsFunc(hardware, isFull) {
+		return append(quota, hardware...)
+	}
+	return append(hardware, slices.DeleteFunc(quota, isFull)...)
 }
 
 // figures adds the numbers that make reasons sentences: once a class how the
@@ -192,37 +274,48 @@ func (e *engine) figures(j *job, c int32, out []pool.Reason) []pool.Reason {
 	return out
 }
 
-// quotaReason names the limit that quota puts on a job, if any.
-func (e *engine) quotaReason(j *job, c int32) pool.Reason {
+// quotaReasons names the limits that quota puts on a job, when the pool has
+// some GPUs more.
+func (e *engine) quotaReasons(j *job, c int32, more int) []pool.Reason {
 	id, need := e.classes[c].ID, int64(j.units)
-	org := e.org(c, j.org)
-	if j.tier == pool.Guaranteed && org.guaranteed+j.units > org.subtree {
-		return pool.Reason{Code: pool.QuotaFull, Class: id, Need: need, Have: int64(max(0, org.subtree-org.guaranteed)), Limit: int64(org.subtree)}
+	var out []pool.Reason
+	others := e.factsOf(c).kept - e.keptFor(j, c)
+	if org := e.org(c, j.org); j.tier == pool.Guaranteed && org.guaranteed+j.units > org.subtree {
+		out = append(out, pool.Reason{Code: pool.QuotaFull, Class: id, Need: need, Have: int64(max(0, org.subtree-org.guaranteed)), Limit: int64(org.subtree)})
+		defer e.ledger.raise(c, j.org+1, org.guaranteed+j.units-org.subtree)() // what is short even then
 	}
-	left := e.quotaLeft(j, c)
-	if left >= j.units {
-		return pool.Reason{}
+	asks := j.units
+	for a := j.account; j.tier != pool.Spot && e.ledger.parent[a] >= 0; a = e.ledger.parent[a] {
+		x := e.ledger.at(c, a)
+		own := max(0, x.local-x.visible)
+		if own+x.headroom() < asks {
+			used := max(0, x.visible-x.subtree)
+			out = append(out, pool.Reason{Code: pool.BorrowLimit, Class: id, Need: int64(max(0, x.visible+asks-x.subtree) - used),
+				Have: int64(max(0, x.borrow-used)), Limit: int64(x.borrow), Ref: string(e.projects[a].id)})
+		}
+		asks -= own
 	}
-	if j.tier != pool.Spot && e.ledger.room(c, j.account) < j.units {
-		return e.borrowReason(j, c)
+	left := e.ledger.avail(c, 0) + more - when(j.tier == pool.Spot, e.spotUse[c])
+	if left >= asks {
+		return out
 	}
-	if kept := e.factsOf(c).kept; kept > 0 {
-		return pool.Reason{Code: pool.LendLimit, Class: id, Need: need, Have: int64(max(0, left)), Limit: int64(kept)}
+	if others > 0 {
+		out = append(out, pool.Reason{Code: pool.LendLimit, Class: id, Need: need, Have: int64(max(0, left)), Limit: int64(others)})
 	}
-	return pool.Reason{Code: pool.ClassFull, Class: id, Need: need, Have: int64(max(0, left)), Limit: int64(e.org(c, -1).subtree)}
+	if left+others < asks {
+		out = append(out, pool.Reason{Code: pool.ClassFull, Class: id, Need: need, Have: int64(max(0, left)), Limit: int64(e.org(c, -1).subtree)})
+	}
+	return out
 }
 
-// borrowReason finds the account whose borrow limit is in the way.
-func (e *engine) borrowReason(j *job, c int32) pool.Reason {
-	for a := j.account; e.ledger.parent[a] >= 0; a = e.ledger.parent[a] {
+// keptFor is what the accounts of a job keep back for it.
+func (e *engine) keptFor(j *job, c int32) int {
+	kept := 0
+	for a := j.account; j.tier != pool.Spot && e.ledger.parent[a] >= 0; a = e.ledger.parent[a] {
 		x := e.ledger.at(c, a)
-		if left := max(0, x.local-x.visible) + x.headroom(); left < j.units {
-			used := max(0, x.visible-x.subtree)
-			return pool.Reason{Code: pool.BorrowLimit, Class: e.classes[c].ID, Need: int64(max(0, x.visible+j.units-x.subtree) - used),
-				Have: int64(max(0, x.borrow-used)), Limit: int64(x.borrow), Ref: string(e.projects[a].id)}
-		}
+		kept += max(0, x.local-x.visible)
 	}
-	return pool.Reason{}
+	return kept
 }
 
 // view is how jobs look at the nodes of a class: those with the same see the
@@ -235,12 +328,12 @@ type view struct {
 
 // sight is what is free on the nodes that a job may use.
 type sight struct {
-	free, later, total          int
-	fits, unreserved, elsewhere int // nodes with room: that it may use, beside the reservation, any
-	widest, open                int
-	barred                      int          // free where the job may not run: site, trust
-	kept, back                  int          // idle on nodes that maintenance keeps; of these nodes, those with room
-	until                       pool.Instant // when the first of them is back
+	free, later, total        int
+	fits, unreserved, drained int // nodes with room: that it may use, of them beside the reservation, when the victims are gone
+	widest, open              int
+	barred                    int          // free where the job may not run: site, trust
+	kept, back                int          // idle on nodes that maintenance keeps; of these nodes, those with room
+	until                     pool.Instant // when the first of them is back
 }
 
 // aside counts a node that a job can't use now.
@@ -251,7 +344,10 @@ func (e *engine) aside(j *job, n *node, s *sight) {
 		return
 	}
 	idle := n.now()
-	if !n.open {
+	switch {
+	case !n.open && !n.ready:
+		return // it takes nothing new, maintenance or not
+	case !n.open:
 		idle = max(0, n.cap-max(n.held, n.planned))
 	}
 	s.kept += idle
@@ -280,15 +376,15 @@ func (e *engine) look(j *job, c int32) sight {
 		} else if n.ready { // in maintenance now
 			e.aside(j, n, &s)
 		}
-		if now >= j.g {
-			s.elsewhere++
-		}
 		if !e.suits(j, n) {
 			e.aside(j, n, &s)
 			continue
 		}
 		s.free, s.later, s.total = s.free+now, s.later+n.later(), s.total+n.cap
 		s.widest = max(s.widest, now)
+		if n.later() >= j.g {
+			s.drained++
+		}
 		if now >= j.g {
 			s.fits++
 			if !v.reserved || e.backfills(j, c, n) {
@@ -302,29 +398,51 @@ func (e *engine) look(j *job, c int32) sight {
 	return s
 }
 
-// hardwareReason says what is missing on the nodes; empty when the job fits.
-func (e *engine) hardwareReason(j *job, c int32) pool.Reason {
+// hardwareReasons says what is missing on the nodes; none when the job fits.
+func (e *engine) hardwareReasons(j *job, c int32, at location) []pool.Reason {
 	s := e.look(j, c)
 	id, need := e.classes[c].ID, int64(j.units)
 	switch {
 	case s.open == 0 && s.kept == 0:
-		return pool.Reason{Code: pool.ClassUnavailable, Class: id}
+		return []pool.Reason{{Code: pool.ClassUnavailable, Class: id}}
 	case s.fits >= j.n && s.unreserved >= j.n:
-		return pool.Reason{}
+		return nil
 	case s.fits >= j.n:
 		v := &e.reserved[c]
-		return pool.Reason{Code: pool.Reserved, Class: id, Need: need, Have: int64(s.free), Until: v.at, Ref: string(v.job)}
+		return []pool.Reason{{Code: pool.Reserved, Class: id, Need: need, Have: int64(s.free), Until: v.at, Ref: string(v.job)}}
 	case s.fits+s.back >= j.n:
-		return pool.Reason{Code: pool.Maintenance, Class: id, Need: need, Have: int64(s.free), Limit: int64(s.kept), Until: s.until}
-	case s.elsewhere >= j.n && j.mask != 0:
-		return e.siteReason(j, c)
-	case s.free >= j.units:
-		return pool.Reason{Code: pool.Scattered, Class: id, Need: int64(j.g), Have: int64(s.free), Limit: int64(s.widest)}
-	case s.later >= j.units:
-		f := e.factsOf(c)
-		return pool.Reason{Code: pool.WaitingForDrain, Class: id, Need: need, Have: int64(f.draining), Until: f.drained}
+		return []pool.Reason{{Code: pool.Maintenance, Class: id, Need: need, Have: int64(s.free), Limit: int64(s.kept), Until: s.until}}
 	}
-	return pool.Reason{Code: pool.ClassFull, Class: id, Need: need, Have: int64(s.free), Limit: int64(s.total)}
+	if out := e.otherSite(j, c, at); out != nil {
+		return out
+	}
+	switch {
+	case s.drained >= j.n:
+		f := e.factsOf(c)
+		return []pool.Reason{{Code: pool.WaitingForDrain, Class: id, Need: need, Have: int64(f.draining), Until: f.drained}}
+	case s.free >= j.units:
+		return []pool.Reason{{Code: pool.Scattered, Class: id, Need: int64(j.g), Have: int64(s.free), Limit: int64(s.widest)}}
+	}
+	return []pool.Reason{{Code: pool.ClassFull, Class: id, Need: need, Have: int64(s.free), Limit: int64(s.total)}}
+}
+
+// otherSite says that a job would fit now where it may not be: for its data,
+// for what its project allows, or for both.
+func (e *engine) otherSite(j *job, c int32, at location) []pool.Reason {
+	fits := func(project int32, data pool.SiteID) bool {
+		return e.look(e.within(j, location{project, data}), c).unreserved >= j.n
+	}
+	switch {
+	case at.project == 0 && at.data == "":
+		return nil
+	case at.data != "" && fits(at.project, ""):
+		return []pool.Reason{e.dataReason(j, c)}
+	case at.project != 0 && fits(0, at.data):
+		return []pool.Reason{e.placeReason(j, c)}
+	case at.project != 0 && at.data != "" && fits(0, ""):
+		return []pool.Reason{e.placeReason(j, c), e.dataReason(j, c)}
+	}
+	return nil
 }
 
 // protectedUntil is when the first borrower that an owner could take back from

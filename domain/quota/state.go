@@ -159,10 +159,10 @@ func (st *State) Wait(id pool.JobID) (Waiting, bool) {
 	switch {
 	case j.promised:
 		w.Reasons = e.draining(j)
-	case j.bucket < 0:
+	case j.alike < 0:
 		w.Reasons = j.reasons
-	case e.buckets[j.bucket].never != nil:
-		w.Reasons = e.buckets[j.bucket].never
+	case !e.competes(j):
+		w.Reasons = slices.Concat(j.reasons, e.beneath(j))
 	default:
 		w.Reasons = st.behind(i)
 	}

@@ -142,7 +142,7 @@ func (w *world) money() {
 				Included: []Included{{w.snap.Classes[0].ID, pool.GPUMillis(w.upTo(6, "included hours") * pool.MillisPerHour)}}})
 		}
 		if i == 0 && w.oneIn(3, "budget") {
-			w.snap.Budgets = append(w.snap.Budgets, Budget{ID: BudgetID("budget-" + string(o.ID)), Kind: pool.Budget, Ref: "a project", AtLimit: RunOn,
+			w.snap.Budgets = append(w.snap.Budgets, Budget{ID: BudgetID("budget-" + string(o.ID)), Kind: pick(w, "kind", pool.Budget, pool.OrderExhausted), Ref: "a project or order", AtLimit: RunOn,
 				Limit: money.Amount(w.between(1, 20, "limit") * 100)})
 		}
 	}
