@@ -435,7 +435,7 @@ func (e *engine) giveBack() {
 				continue
 			}
 			e.restore(v)
-			if e.overbooked(known(r.nodes)) || r.tier != pool.Spot && e.ledger.strained(r.class, r.account) || e.reserved[r.class].set {
+			if e.overbooked(known(r.nodes)) || r.tier != pool.Spot && e.ledger.strained(r.class, r.account) || e.reserved[r.class].set || e.bringsInside(v, m) {
 				e.release(v)
 				continue
 			}
@@ -451,6 +451,16 @@ func (e *engine) giveBack() {
 			}
 		}
 	}
+}
+
+// bringsInside says whether a promise takes loans of others back, and its
+// organisation is inside its quota, as it must be for that, only without v.
+func (e *engine) bringsInside(v int32, m *madePromise) bool {
+	r, j := &e.runs[v], &e.jobs[m.job]
+	if org := e.org(r.class, j.org); r.org != j.org || r.tier == pool.Spot || org.use <= org.subtree {
+		return false
+	}
+	return slices.ContainsFunc(m.taken, func(i int32) bool { return e.runs[i].org != j.org && e.runs[i].tier != pool.Spot })
 }
 
 // runOn spares a victim on which no promise counts any more, since the one

@@ -46,3 +46,61 @@ func TestTheOrderInsideAPromiseDoesNotMatter(t *testing.T) {
 		t.Errorf("kept %+v, want x, y", p.Withdrawn)
 	}
 }
+
+func TestAGuaranteedJobTakesLoansBackOnceItsOwnWorkMadeRoom(t *testing.T) {
+	t.Parallel()
+	s := two()
+	s.Orgs[1].Quotas = nil
+	s.Projects = []Project{{ID: "west", Org: "uni", Sites: []pool.SiteID{"west"}}}
+	s.Running = []Attempt{holds("own", "uni", "n1", 4), holds("lent", "lab", "n2", 4)}
+	j := ask("j", "uni", 4)
+	j.Tier, j.Project = pool.Guaranteed, "west"
+	s.Pending = []Job{j}
+	p := Decide(s, noon)
+	if len(p.Reclaim) != 1 || !slices.Equal(p.Reclaim[0].Victims, []pool.AttemptID{s.Running[1].ID, s.Running[0].ID}) {
+		t.Errorf("uni's quota is full of its own flexible work and n2 of a loan: promised %+v, waits %+v", p.Reclaim, p.Wait)
+	}
+}
+
+func TestAWaitNamesAllThatHoldsIt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*Snapshot, *Job)
+		want   []pool.ReasonCode
+	}{
+		"paused, and nothing is free": {func(s *Snapshot, j *Job) {
+			j.Paused = "by its owner"
+			s.Running = []Attempt{holds("x", "uni", "n1", 4), holds("y", "lab", "n2", 4)}
+		}, []pool.ReasonCode{pool.ProjectPaused, pool.ClassFull}},
+		"what owners keep back wouldn't be enough": {func(s *Snapshot, j *Job) {
+			j.GPUs = 4
+			s.Orgs[0].Quotas = nil
+			s.Orgs[1].Quotas = []Quota{{Class: "a100", Nominal: 8, LendLimit: ptr(7)}}
+			s.Running = []Attempt{holds("x", "lab", "n1", 2), holds("y", "uni", "n2", 3)}
+		}, []pool.ReasonCode{pool.ClassFull}},
+		"its data is where its project may not be": {func(s *Snapshot, j *Job) {
+			s.Projects = []Project{{ID: "p", Org: "uni", Sites: []pool.SiteID{"east"}}}
+			j.Project, j.DataSite = "p", "west"
+			s.Running = []Attempt{holds("x", "lab", "n1", 4)}
+		}, []pool.ReasonCode{pool.Site}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, j := two(), ask("j", "uni", 2)
+			c.change(&s, &j)
+			s.Pending = []Job{j}
+			p := Decide(s, noon)
+			var got []pool.ReasonCode
+			if len(p.Wait) == 1 {
+				for _, r := range p.Wait[0].Reasons {
+					got = append(got, r.Code)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %v, want %v; %+v", got, c.want, p.Wait)
+			}
+		})
+	}
+}
+
+func ptr(n int) *int { return &n }

@@ -120,6 +120,9 @@ func (l laws) needed(p Promise, v pool.AttemptID) {
 	}
 	b.gone = false
 	m.tally()
+	if org := &m.books[b.class][b.org]; l.jobs[v.Job].Org == j.Org && org.use > org.subtree { // only inside its quota it may take loans
+		spare = spare && !slices.ContainsFunc(p.Victims, func(x pool.AttemptID) bool { return l.jobs[x.Job].Org != j.Org && l.jobs[x.Job].Tier != pool.Spot })
+	}
 	for i := range m.nodes { // other promises stand there too
 		spare = spare && m.nodes[i].planned <= max(m.nodes[i].cap, l.was.nodes[i].planned)
 	}
