@@ -86,7 +86,7 @@ const theOrg, operatorEmail = "/o/rheinau", "tomas.berg@norbridge.example"
 var visitors = []visitor{
 	{"stranger", "", []string{"/", "/signin", "/marketplace", "/verify"}},
 	{"owner", "anna.vogt@rheinau.example", []string{theOrg + `/billing > a[href*="/billing/plan?"]`, theOrg + `/projects > main tbody a[href*="/projects/"]`}},
-	{"operator", operatorEmail, []string{"/setup", "/op/prices/new",
+	{"operator", operatorEmail, []string{"/setup", "/op/prices/new", "/op/queue/whatif?ask=rules&no_lending=on",
 		`/o/lanwan/jobs?state=waiting > main tbody a[href*="/jobs/"]`,
 		`/op/plans > main tbody a[href*="/op/plans/"]`, `/op/prices > main tbody a[href*="/op/prices/"]`, `/op/classes > main tbody a[href*="/op/classes/"]`,
 		`/op/nodes > main tbody a[href*="/op/nodes/"]`, `/op/members > main tbody a[href*="/op/members/"]`, `/op/invoices > main tbody a[href*="/op/invoices/"]`}},

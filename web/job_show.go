@@ -29,6 +29,11 @@ func (s *Server) jobShow(v *visit) error {
 		Attempts: v.attemptTable(j), Segments: v.segmentTable(j), CLI: cliOf(v.org, j.Job)}
 	if j.Job.State == domain.JobWaiting {
 		for _, r := range j.Job.Reasons {
+			if r.Code == pool.Dependency { // of the same organisation
+				if d, err := s.service.Job(v.ctx, v.actor, v.org, pool.JobID(r.Ref)); err == nil {
+					r.Ref = d.Job.Name
+				}
+			}
 			p.Waits = append(p.Waits, views.Wait{Reason: v.reason(r), Lifts: v.outlook(r.Code)})
 		}
 		if !never(j.Job.Reasons) {

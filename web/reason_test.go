@@ -39,6 +39,19 @@ var said = []struct {
 	{pool.Reason{Code: pool.ClassUnavailable, Class: "a100-80g"}, []string{"No healthy a100-80g is in the pool.", "a node of this type comes back"}},
 }
 
+func TestAWaitForAnotherJobNamesIt(t *testing.T) {
+	t.Parallel()
+	b := full(t, nil)
+	first, second := b.submits("prepare", 1, pool.Burst), b.submits("train", 1, pool.Burst)
+	b.must(b.Store.Update(b.ctx, func(tx domain.Tx) error {
+		return tx.SetReasons(second, []pool.Reason{{Code: pool.Dependency, Ref: string(first)}}, 1, 0)
+	}))
+	text := b.as(b.Member.Email).get("/o/rheinau/jobs/" + string(second)).want(200).doc().Find("#waits li").Text()
+	if !strings.Contains(text, "Waits for job prepare to finish.") {
+		t.Error(text)
+	}
+}
+
 func TestEveryWaitReasonStandsOnTheJobsPage(t *testing.T) {
 	t.Parallel()
 	b := full(t, nil)
