@@ -110,18 +110,26 @@ func switchHelp() string {
 type whatIf struct {
 	compare, with, without []string
 	check                  bool
+	expected               int
 }
 
 func (w *whatIf) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&w.compare, "compare", nil, "run beside it on another pool.json, or as fcfs (first come, first served, without quotas) or fit (the same, but what fits may pass); may be repeated")
 	c.Flags().StringArrayVar(&w.with, "with", nil, "run beside it with these switched on; may be repeated")
 	c.Flags().StringArrayVar(&w.without, "without", nil, "run beside it without these; may be repeated")
+	c.Flags().IntVar(&w.expected, "expected", 0, "ask when so many of the jobs that wait (up to twice as many) will start, and say how true it came; takes up to a second for each")
 	c.Flags().BoolVar(&w.check, "check", false, "check at every change that no member is below its guarantee while work of it waits that would fit in a borrower's place")
 }
 
+// maxExpected bounds the jobs that a run is asked about.
+const maxExpected = 10_000
+
 // settings are the pool as its file says, and what is run beside it.
 func (w *whatIf) settings(p replay.Pool) ([]replay.Setting, error) {
-	base := replay.Setting{Name: "as the pool says", Pool: p, Check: w.check}
+	if w.expected < 0 || w.expected > maxExpected {
+		return nil, failed(exitUsage, "--expected: a number from 0 to %d", maxExpected)
+	}
+	base := replay.Setting{Name: "as the pool says", Pool: p, Check: w.check, Calibrate: w.expected}
 	out := []replay.Setting{base}
 	for _, names := range w.with {
 		s, err := base.With(names)

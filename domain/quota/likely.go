@@ -20,7 +20,7 @@ func (l Likely) Known() bool { return l.Middle != 0 }
 const (
 	looks    = 400 // decisions in one play
 	fewLooks = 6
-	effort   = 1_500_000 // attempts, jobs and nodes that all decisions together may look at
+	effort   = 400_000 // attempts, jobs and nodes that all decisions together may look at
 )
 
 // plays are prime, so that any two attempts meet in every combination of their

@@ -71,6 +71,9 @@ func (r Report) Print(cur money.Currency) string {
 	if r.Law != nil {
 		b.WriteString(r.Law.String() + "\n")
 	}
+	if r.Expected != nil {
+		b.WriteString(r.Expected.String() + "\n")
+	}
 	return b.String()
 }
 

@@ -53,8 +53,9 @@ type Report struct {
 	LostWork    pool.GPUMillis
 	Jain        int64 // in ten-thousandths, over members and all classes
 	Decisions   int
-	Invoices    []Invoice // empty where nothing is charged: first come, first served
-	Law         *Law      // nil when it wasn't checked
+	Invoices    []Invoice    // empty where nothing is charged: first come, first served
+	Law         *Law         // nil when it wasn't checked
+	Expected    *Calibration // nil when nobody asked
 }
 
 // Share is the allocated share in hundredths of a percent.

@@ -18,6 +18,9 @@ type Options struct {
 	// checkpoint that it wrote at the signal.
 	Restart bool
 	cold    bool // decide from the snapshot each time, for tests
+	// Calibrate asks about so many of the jobs that wait, up to twice as many,
+	// evenly over the run; 0: about none.
+	Calibrate int
 }
 
 // Attempt is one try of a job in a run.
@@ -87,6 +90,7 @@ type Result struct {
 	LostWork    pool.GPUMillis // work done again
 	Decisions   int
 	Problems    []string
+	Expected    *Calibration // nil: nobody asked
 	capacity    int
 }
 

@@ -16,6 +16,7 @@ type Setting struct {
 	Restart   bool
 	First     Serving
 	Check     bool // of the law
+	Calibrate int  // about how many waiting jobs is asked when they start; 0: none
 }
 
 // Serving says who decides.
@@ -97,11 +98,12 @@ func (s Setting) Run(jobs []Job) (Result, Report, error) {
 		r.Name = s.Name
 		return res, r, nil
 	}
-	res, err := Run(s.Pool, jobs, Options{Until: pool.Never, NoLending: s.NoLending, Restart: s.Restart})
+	res, err := Run(s.Pool, jobs, Options{Until: pool.Never, NoLending: s.NoLending, Restart: s.Restart, Calibrate: s.Calibrate})
 	if err != nil {
 		return res, Report{}, err
 	}
 	r, err := Summarise(s.Pool, res)
+	r.Expected = res.Expected
 	if r.Name = s.Name; err == nil && s.Check {
 		l := CheckLaw(s.Pool, res)
 		r.Law = &l

@@ -57,6 +57,7 @@ type sim struct {
 	classes map[pool.ClassID]int
 	open    map[pool.JobID]int // index into res.Promises
 	kept    int                // res.Reserved before it are over
+	calib   *calibrator        // nil: nobody asks
 }
 
 // Run runs a trace on a pool. The same input gives the same result.
@@ -70,6 +71,9 @@ func Run(p Pool, jobs []Job, opt Options) (Result, error) {
 		}
 		if err := s.decide(now); err != nil {
 			return s.res, err
+		}
+		if s.calib != nil {
+			s.calib.ask(s, now)
 		}
 	}
 	s.finish()
@@ -92,6 +96,9 @@ func newSim(p Pool, jobs []Job, opt Options) *sim {
 	s.snap.Policy = quota.Policy{FairReclaim: p.Fair, Notice: time.Duration(p.Notice), HalfLife: 7 * 24 * time.Hour, ReserveAfter: 4 * time.Hour}
 	s.members()
 	s.state = quota.NewState(s.snap)
+	if opt.Calibrate > 0 {
+		s.calib = newCalibrator(opt.Calibrate)
+	}
 	s.res.From, s.res.Until = pool.Never, opt.Until
 	for i, j := range jobs {
 		if j.Submit > opt.Until {
@@ -141,6 +148,9 @@ func (s *sim) handle(e event, now pool.Instant) {
 	switch e.kind {
 	case evSubmit:
 		s.pend(e.job)
+		if s.calib != nil {
+			s.calib.submitted(e.job, j.Org)
+		}
 	case evEnd, evStop:
 		at, ok := s.running[j.ID]
 		if !ok || len(j.Attempts) != e.n || s.snap.Running[at].ID.N != e.n {
@@ -371,4 +381,7 @@ func (s *sim) finish() {
 		s.explain()
 	}
 	s.res.close()
+	if s.calib != nil {
+		s.res.Expected = s.calib.judge(&s.res)
+	}
 }
