@@ -16,7 +16,8 @@ func (l Likely) Known() bool { return l.Middle != 0 }
 // A likely start is found by playing the pool's future several times. Each
 // attempt ends once early, once late, and in equal steps between; which of them
 // meet in one play is drawn from the jobs' ids, so that the same snapshot always
-// gives the same answer. Large pools are played fewer times and in longer steps.
+// gives the same answer. Large pools are played fewer times and in longer steps, and very large
+// ones not at all.
 const (
 	looks    = 400 // decisions in one play
 	fewLooks = 6
@@ -35,6 +36,9 @@ func likely(s Snapshot, plan Plan, id pool.JobID, now pool.Instant) Likely {
 	s = s.narrow(id)
 	size := len(s.Running) + len(s.Pending) + len(s.Nodes)
 	rounds := plays[len(plays)-1]
+	if size*rounds*fewLooks > effort {
+		return Likely{} // a pool too large to be played in time
+	}
 	for _, n := range plays {
 		if n*fewLooks*4*size <= effort {
 			rounds = n

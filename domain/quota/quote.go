@@ -38,9 +38,11 @@ func Quote(s Snapshot, j Job, now pool.Instant) Answer {
 			return a
 		}
 	}
-	for _, w := range e.explain() {
-		if w.Job == j.ID {
-			a.Reasons, a.Position = w.Reasons, w.Position
+	if i, ok := e.jobAt(j.ID); ok {
+		for _, w := range e.explain(e.jobs[i].line) {
+			if w.Job == j.ID {
+				a.Reasons, a.Position = w.Reasons, w.Position
+			}
 		}
 	}
 	for i := range e.promises {

@@ -32,6 +32,9 @@ func BenchmarkQuote(b *testing.B) {
 				s.Habits = Learn(past)
 			}
 			j := Job{ID: "asked", Org: s.Orgs[0].ID, Classes: []pool.ClassID{"gpu"}, Nodes: 1, GPUs: 1, Tier: pool.Burst, Submitted: now, MaxRun: time.Hour}
+			if x.projects > 0 { // behind those of the same project
+				j.Project = s.Projects[0].ID
+			}
 			var a Answer
 			for b.Loop() {
 				a = Quote(s, j, now)

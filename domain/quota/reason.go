@@ -7,14 +7,18 @@ import (
 )
 
 // explain tells the reasons of every job that waits, in queue order: found once
-// per bucket, for its head; who stands behind it is behind.
-func (e *engine) explain() []Waiting {
+// per bucket, for its head; who stands behind it is behind. With lines given,
+// only those of these lines.
+func (e *engine) explain(only ...int32) []Waiting {
 	e.facts = make([]facts, len(e.classes))
 	out := make([]Waiting, 0, len(e.jobs))
 	heads := make([][]pool.Reason, len(e.buckets))
 	ahead, asked := make([]int64, len(e.buckets)), make([]bool, len(e.buckets))
 	var arena []pool.Reason
 	for l := range e.lines {
+		if len(only) > 0 && !slices.Contains(only, int32(l)) {
+			continue
+		}
 		position := int32(0)
 		order := e.inOrder(int32(l))
 		waiting := int64(0)
