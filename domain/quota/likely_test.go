@@ -91,7 +91,7 @@ func TestALikelyStartFollowsTheHabits(t *testing.T) {
 	a := Quote(s, ask("j", "uni", 4), noon)
 	want := noon.Add(5 * time.Hour)
 	for _, at := range []pool.Instant{a.Likely.Early, a.Likely.Middle, a.Likely.Late} {
-		if d := at.Sub(want); d < -time.Minute || d > time.Minute || a.Start < at {
+		if d := at.Sub(want); d < -40*time.Minute || d > 80*time.Minute || a.Start < at || at == a.Likely.Middle && (d < -time.Minute || d > time.Minute) {
 			t.Errorf("likely %+v, at the latest %s, want about %s", a.Likely, a.Start, want)
 		}
 	}
@@ -104,7 +104,7 @@ func TestALikelyStartFollowsTheHabits(t *testing.T) {
 }
 
 // Where work ends as it did before and nothing new comes, eight starts of ten
-// lie in their intervals.
+// or somewhat more lie in their intervals, which leave room for new work.
 func TestIntervalsHoldEightOfTen(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 20261201))
@@ -148,7 +148,7 @@ func TestIntervalsHoldEightOfTen(t *testing.T) {
 		spread += l.Late.Sub(l.Early) / trials
 	}
 	t.Logf("%d of %d inside, intervals of %s on average", inside, trials, spread.Round(time.Minute))
-	if inside < trials*7/10 || inside > trials*9/10 {
+	if inside < trials*7/10 || inside > trials*95/100 {
 		t.Errorf("%d of %d starts lie in their intervals", inside, trials)
 	}
 }
