@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gpupool/domain/pool"
+	"gpupool/domain/quota"
 )
 
 // enforce applies what the plan does to running work for no other job: stops
@@ -15,8 +16,18 @@ func (a *applying) enforce(tx Tx) error {
 			return err
 		}
 	}
+	for _, x := range a.plan.Above {
+		if err := a.above(tx, x); err != nil {
+			return err
+		}
+	}
+	for _, id := range a.plan.ToBurst {
+		if err := a.turn(tx, id, pool.Burst); err != nil {
+			return err
+		}
+	}
 	for _, id := range a.plan.ToSpot {
-		if err := a.turnSpot(tx, id); err != nil {
+		if err := a.turn(tx, id, pool.Spot); err != nil {
 			return err
 		}
 	}
@@ -104,9 +115,9 @@ func (a *applying) keep(tx Tx, id pool.AttemptID) error {
 	return tx.UpdateJob(j)
 }
 
-// turnSpot lets a running flexible job go on as spot. What it is charged as
-// from now on stands in the plan's covers.
-func (a *applying) turnSpot(tx Tx, id pool.AttemptID) error {
+// turn lets a running job go on as another tier. What it is charged as from now
+// on stands in the plan's covers.
+func (a *applying) turn(tx Tx, id pool.AttemptID, tier pool.Tier) error {
 	t, err := tx.Attempt(id)
 	if err != nil {
 		return err
@@ -116,7 +127,7 @@ func (a *applying) turnSpot(tx Tx, id pool.AttemptID) error {
 		return err
 	}
 	before := j.Tier
-	t.Tier, j.Tier = pool.Spot, pool.Spot
+	t.Tier, t.GuaranteedUntil, j.Tier = tier, 0, tier
 	a.orgs[j.Org] = true
 	if err := tx.UpdateAttempt(t); err != nil {
 		return err
@@ -124,7 +135,18 @@ func (a *applying) turnSpot(tx Tx, id pool.AttemptID) error {
 	if err := tx.UpdateJob(j); err != nil {
 		return err
 	}
-	return audit(tx, System("engine"), j.Org, "job.to_spot", string(j.ID), map[string]any{"tier": before}, map[string]any{"tier": j.Tier})
+	return audit(tx, System("engine"), j.Org, "job.to_"+string(tier), string(j.ID), map[string]any{"tier": before}, map[string]any{"tier": tier})
+}
+
+// above stores until when guaranteed work above its quota stays guaranteed.
+func (a *applying) above(tx Tx, x quota.Above) error {
+	t, err := tx.Attempt(x.Attempt)
+	if err != nil {
+		return err
+	}
+	t.GuaranteedUntil = x.Until
+	a.orgs[t.Org] = true
+	return tx.UpdateAttempt(t)
 }
 
 // broken marks attempts that hold a device which isn't healthy.

@@ -15,6 +15,7 @@ import (
 const (
 	minimumRun   = 10 * time.Minute // a borrower is protected this long
 	halfLife     = 7 * 24 * time.Hour
+	cutNotice    = 72 * time.Hour // guaranteed work above a quota that was cut stays guaranteed so long
 	reserveAfter = 4 * time.Hour
 	leaseFor     = 20 * time.Second // wall time; renewed each cycle
 )

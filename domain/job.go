@@ -137,13 +137,16 @@ type Attempt struct {
 	MaxEnd     pool.Instant // declared and enforced end
 	NoticeAt   pool.Instant // 0: no notice
 	StopAt     pool.Instant // when Stop is due, 0: none
-	StopReason EndReason    // why we stop it
-	StopDetail string
-	StopSent   pool.Instant // 0: not yet
-	EndedAt    pool.Instant
-	End        EndReason
-	ExitCode   int
-	EndDetail  string
+	// GuaranteedUntil is set while it is above a quota that was cut: then it
+	// goes on as flexible work. 0: its quota holds it.
+	GuaranteedUntil pool.Instant
+	StopReason      EndReason // why we stop it
+	StopDetail      string
+	StopSent        pool.Instant // 0: not yet
+	EndedAt         pool.Instant
+	End             EndReason
+	ExitCode        int
+	EndDetail       string
 }
 
 // GPUs of the attempt.

@@ -55,7 +55,7 @@ func snapshot(tx Tx) (view, error) {
 	}
 	st := v.terms.Settings
 	v.snap.Policy = quota.Policy{FairReclaim: st.Fair, AdmissionPaused: st.Paused, Notice: st.Notice,
-		DrainLimit: st.Notice + st.SetupGrace, HalfLife: halfLife, ReserveAfter: reserveAfter}
+		DrainLimit: st.Notice + st.SetupGrace, HalfLife: halfLife, CutNotice: cutNotice, ReserveAfter: reserveAfter}
 	if v.snap.Version, err = tx.Version(); err != nil {
 		return v, err
 	}
@@ -167,7 +167,7 @@ func running(a Attempt) quota.Attempt {
 	return quota.Attempt{ID: a.ID, Org: a.Org, Project: a.Project, User: a.User, Class: a.Class,
 		Placement: toQuota(a.Placement), Tier: a.Tier, Priority: a.Priority, Started: a.AdmittedAt, MaxEnd: a.MaxEnd,
 		MinRunUntil: a.AdmittedAt.Add(minimumRun), Split: a.Split,
-		Stopping: a.StopSent != 0 || a.StopAt != 0 && !a.StopReason.ByEngine(), Notice: stopRules[a.StopReason], StopAt: a.StopAt}
+		Stopping: a.StopSent != 0 || a.StopAt != 0 && !a.StopReason.ByEngine(), GuaranteedUntil: a.GuaranteedUntil, Notice: stopRules[a.StopReason], StopAt: a.StopAt}
 }
 
 // pending is a job as the engine sees it. used is what its earlier attempts

@@ -120,6 +120,10 @@ func (v *visit) jobNotices(j domain.JobView) []ui.Notice {
 		return []ui.Notice{{Tone: ui.Info, Text: v.T("%s asked to stop it.", j.Job.StopBy)}}
 	}
 	if n := len(j.Attempts); n > 0 {
+		if a := j.Attempts[n-1]; a.GuaranteedUntil != 0 && a.GuaranteedUntil != pool.Never && a.EndedAt == 0 && a.NoticeAt == 0 {
+			return []ui.Notice{{Tone: ui.Warn, Title: v.T("Guaranteed until %s.", v.at(a.GuaranteedUntil)),
+				Text: v.T("The quota became smaller while it ran. Nothing stops for that: it goes on, and is a flexible job from then on.")}}
+		}
 		if a := j.Attempts[n-1]; a.NoticeAt != 0 && a.EndedAt == 0 {
 			return []ui.Notice{{Tone: ui.Warn, Title: v.T("Under notice: it is stopped at %s.", v.at(a.StopAt)), Text: v.ended(a.StopReason, a.StopDetail) + ". " + v.T("From the notice on it is free of charge.")}}
 		}

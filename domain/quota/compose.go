@@ -247,6 +247,11 @@ func (d *decision) merge(e *engine) {
 	p.Stop = append(p.Stop, next.Stop...)
 	p.Resume = append(p.Resume, next.Resume...)
 	p.ToSpot = append(p.ToSpot, next.ToSpot...)
+	for _, x := range next.Above { // the last word holds
+		p.Above = slices.DeleteFunc(p.Above, func(y Above) bool { return y.Attempt == x.Attempt })
+	}
+	p.Above = append(p.Above, next.Above...)
+	p.ToBurst = append(p.ToBurst, next.ToBurst...)
 }
 
 // spare lets a victim run on that one of the stored promises that ended,

@@ -52,6 +52,7 @@ func (e *engine) enforce() {
 		e.noticed = append(e.noticed, i)
 		e.plan.Stop = append(e.plan.Stop, s)
 	}
+	e.honour()
 	sortBy(e.plan.Stop, func(x, y Stop) bool { return attemptBefore(x.Attempt, y.Attempt) })
 	sortBy(e.plan.Resume, attemptBefore)
 	sortBy(e.plan.ToSpot, attemptBefore)
@@ -241,7 +242,7 @@ func (e *engine) turnSpot(i int32) (int32, bool) {
 
 // enforced writes into the snapshot that a plan leaves what enforce decided.
 func enforced(running []Attempt, p Plan) {
-	if len(p.Stop)+len(p.Resume)+len(p.ToSpot) == 0 {
+	if len(p.Stop)+len(p.Resume)+len(p.ToSpot)+len(p.Above)+len(p.ToBurst) == 0 {
 		return
 	}
 	stop := make(map[pool.AttemptID]*Stop, len(p.Stop))
@@ -255,6 +256,12 @@ func enforced(running []Attempt, p Plan) {
 		}
 		if slices.Contains(p.Resume, a.ID) {
 			a.Notice, a.StopAt = "", 0
+		}
+		if k := slices.IndexFunc(p.Above, func(x Above) bool { return x.Attempt == a.ID }); k >= 0 {
+			a.GuaranteedUntil = p.Above[k].Until
+		}
+		if slices.Contains(p.ToBurst, a.ID) {
+			a.Tier, a.GuaranteedUntil = pool.Burst, 0
 		}
 		if slices.Contains(p.ToSpot, a.ID) {
 			a.Tier = pool.Spot

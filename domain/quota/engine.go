@@ -68,6 +68,7 @@ type engine struct {
 	sentOff     []int32              // victims of withdrawn promises that were told to stop
 	was         map[int32]pool.Split // before this decision, where it moved
 	started     []int32              // runs of Plan.Admit
+	cuts        []int32              // guaranteed runs that were above their quota
 	noticed     []int32              // runs that an earlier plan ends for no other job, no stop sent
 	facts       []facts              // of a class, while reasons are told
 

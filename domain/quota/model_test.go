@@ -127,7 +127,7 @@ func (m *model) hold() {
 	for _, a := range m.s.Running {
 		m.held = append(m.held, &holder{id: a.ID, org: m.orgs[a.Org], account: m.account(a.Org, a.Project), class: m.classes[a.Class], units: unitsOf(a.Placement),
 			tier: a.Tier, priority: a.Priority, started: a.Started, end: a.MaxEnd, minRun: max(a.MinRunUntil, a.Started+1), fixed: a.Fixed,
-			here: true, gone: a.Stopping || victim[a.ID], where: a.Placement})
+			here: true, gone: a.Stopping || a.Notice != "" || victim[a.ID], where: a.Placement})
 	}
 	for _, p := range m.s.Promises {
 		if i := slices.IndexFunc(m.s.Pending, func(j Job) bool { return j.ID == p.Job }); i >= 0 {
@@ -183,7 +183,7 @@ func (m *model) settle() {
 }
 
 func (m *model) isStopping(id pool.AttemptID) bool {
-	return slices.ContainsFunc(m.s.Running, func(a Attempt) bool { return a.ID == id && a.Stopping })
+	return slices.ContainsFunc(m.s.Running, func(a Attempt) bool { return a.ID == id && (a.Stopping || a.Notice != "") })
 }
 
 func on(h *holder, n pool.NodeID) int {
@@ -352,7 +352,9 @@ func (m *model) cover(c, o int) {
 		h.own, left, mine[h.account] = h.own+k, left-k, max(0, mine[h.account]-k)
 	}
 	for _, h := range all {
-		give(h, when(h.tier == pool.Guaranteed, h.units))
+		if h.tier == pool.Guaranteed { // also above a quota that was cut under it
+			h.own, left, mine[h.account] = h.units, max(0, left-h.units), max(0, mine[h.account]-h.units)
+		}
 	}
 	for _, h := range all {
 		give(h, mine[h.account])

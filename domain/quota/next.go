@@ -66,6 +66,9 @@ func (e *engine) nextOfLimits(m *moment) {
 			m.add(e.now.Add(continuous))
 		}
 	}
+	for _, i := range e.cuts {
+		m.add(e.runs[i].until)
+	}
 	if len(e.noticed) > 0 {
 		m.add(e.now.Add(continuous))
 	}

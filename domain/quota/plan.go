@@ -12,6 +12,8 @@ type Plan struct {
 	Withdrawn []Withdrawal     // stored promises that are over without having been used
 	Stop      []Stop           // running attempts that end for no other job: notice now
 	Resume    []pool.AttemptID // attempts under such a notice that run on after all
+	Above     []Above          // guaranteed work whose quota was cut under it, or holds it again
+	ToBurst   []pool.AttemptID // of that, what goes on as burst work; its split stands in Covers
 	ToSpot    []pool.AttemptID // running burst work that goes on as spot; its split stands in Covers
 	Reserved  []Reservation    // what backfill must leave alone, at most one per class
 	Wait      []Waiting        // every pending job that isn't admitted, in queue order
@@ -25,7 +27,7 @@ type Plan struct {
 
 // Changes tells whether applying the plan would change anything.
 func (p Plan) Changes() bool {
-	return len(p.Admit)+len(p.Covers)+len(p.Reclaim)+len(p.Withdrawn)+len(p.Stop)+len(p.Resume)+len(p.ToSpot) > 0
+	return len(p.Admit)+len(p.Covers)+len(p.Reclaim)+len(p.Withdrawn)+len(p.Stop)+len(p.Resume)+len(p.ToSpot)+len(p.Above)+len(p.ToBurst) > 0
 }
 
 // Admission starts a job now. Where the job had a promise, that is used up.

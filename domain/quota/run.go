@@ -37,7 +37,9 @@ type run struct {
 	judged    uint32 // the reservation for which lasting is right
 	promised  int    // open promises it is a victim of
 	stopAt    pool.Instant
-	split     pool.Split // what it is charged as, by the snapshot and the steps so far
+	until     pool.Instant // above its quota, guaranteed until then; 0 = not above it
+	above     bool         // and it is still, found by honour
+	split     pool.Split   // what it is charged as, by the snapshot and the steps so far
 	nodes     []hold
 	charges   []Charge
 	rank      int32 // in its holding
@@ -133,6 +135,10 @@ func (e *engine) start(a *Attempt) {
 	}
 	i := e.enter(r)
 	e.name(i)
+	if r.until = a.GuaranteedUntil; r.until != 0 {
+		e.runs[i].until = r.until
+		e.cuts = append(e.cuts, i)
+	}
 	if a.Notice != "" && !a.Stopping {
 		e.noticed = append(e.noticed, i)
 	}
@@ -375,7 +381,7 @@ func (e *engine) coverProjects(h *holding, c int32, quota *int) {
 			}
 		}
 		if mine {
-			r.own = min(r.units, max(0, *quota))
+			r.own = r.units // also above a quota that was cut under it
 			*quota -= r.own
 			if left != nil {
 				left[r.account] = max(0, left[r.account]-r.own)

@@ -113,6 +113,9 @@ type Attempt struct {
 	Split       pool.Split   // what it is charged as now
 	Stopping    bool         // a stop was sent; its GPUs come back by themselves
 	Broken      bool         // one of its devices isn't healthy: where GPUs are missing, it goes first
+	// GuaranteedUntil is set for guaranteed work whose quota was cut under it
+	// (Plan.Above): from then on it is burst work. 0 = its quota holds it.
+	GuaranteedUntil pool.Instant
 	// Notice is the rule by which an earlier plan ends it for no other job, at
 	// StopAt; empty when it is under no such notice. Until the stop is sent
 	// (Stopping) the notice can be taken back.
@@ -215,6 +218,7 @@ type Policy struct {
 	OwnPriority     bool          // higher priority may replace lower inside an organisation
 	AdmissionPaused bool          // nothing new starts
 	Notice          time.Duration // between the signal and the stop of a victim
+	CutNotice       time.Duration // guaranteed work above a quota that was cut stays guaranteed so long; 0 = to its declared end
 	DrainLimit      time.Duration // a victim not gone this long after its stop is an alarm; 0 = no limit
 	ReserveAfter    time.Duration // a borrower waiting longer may reserve; 0 = never
 	HalfLife        time.Duration // of decayed loan use; 0 = past use doesn't count

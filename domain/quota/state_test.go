@@ -47,6 +47,7 @@ func rebuilt(s *Snapshot, now pool.Instant) Plan {
 			out.Admit = append(out.Admit, a)
 		}
 		out.Reclaim = append(out.Reclaim, p.Reclaim...)
+		out.Above, out.ToBurst = append(out.Above, p.Above...), append(out.ToBurst, p.ToBurst...)
 		out.Stop, out.Resume, out.ToSpot = append(out.Stop, p.Stop...), append(out.Resume, p.Resume...), append(out.ToSpot, p.ToSpot...)
 		out.Reserved = p.Reserved
 		if !p.Changes() {

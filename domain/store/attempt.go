@@ -33,6 +33,7 @@ type attemptRow struct {
 	EndReason  string `gorm:"column:end_reason"`
 	ExitCode   int64  `gorm:"column:exit_code"`
 	EndDetail  string `gorm:"column:end_detail"`
+	Until      int64  `gorm:"column:guaranteed_until"`
 }
 
 func (attemptRow) TableName() string { return "attempts" }
@@ -45,6 +46,7 @@ func rowOfAttempt(a domain.Attempt) attemptRow {
 		AdmittedAt: int64(a.AdmittedAt), StartedAt: int64(a.StartedAt), MaxEnd: int64(a.MaxEnd), NoticeAt: int64(a.NoticeAt),
 		StopAt: int64(a.StopAt), StopReason: string(a.StopReason), StopDetail: printable(a.StopDetail), StopSent: int64(a.StopSent),
 		EndedAt: int64(a.EndedAt), EndReason: string(a.End), ExitCode: int64(a.ExitCode), EndDetail: printable(a.EndDetail),
+		Until: int64(a.GuaranteedUntil),
 	}
 }
 
@@ -57,6 +59,7 @@ func (r attemptRow) noun() (domain.Attempt, error) {
 		MaxEnd: pool.Instant(r.MaxEnd), NoticeAt: pool.Instant(r.NoticeAt), StopAt: pool.Instant(r.StopAt),
 		StopReason: domain.EndReason(r.StopReason), StopDetail: r.StopDetail, StopSent: pool.Instant(r.StopSent),
 		EndedAt: pool.Instant(r.EndedAt), End: domain.EndReason(r.EndReason), ExitCode: int(r.ExitCode), EndDetail: r.EndDetail,
+		GuaranteedUntil: pool.Instant(r.Until),
 	}
 	return a, fromJSON("placement", r.Placement, &a.Placement)
 }
@@ -64,7 +67,7 @@ func (r attemptRow) noun() (domain.Attempt, error) {
 // attemptColumns are those that UpdateAttempt writes.
 var attemptColumns = []string{"class_id", "placement", "tier", "priority", "own_gpus", "loan_gpus", "spot_gpus", "state",
 	"started_at", "max_end", "notice_at", "stop_at", "stop_reason", "stop_detail", "stop_sent", "ended_at", "end_reason",
-	"exit_code", "end_detail"}
+	"exit_code", "end_detail", "guaranteed_until"}
 
 func (t *tx) Attempt(id pool.AttemptID) (domain.Attempt, error) {
 	if err := neededAttempt(id); err != nil {

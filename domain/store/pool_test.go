@@ -101,7 +101,7 @@ func anAttempt(j domain.Job) domain.Attempt {
 		ID: pool.AttemptID{Job: j.ID, N: 1}, Org: j.Org, Project: j.Project, User: j.User, Class: "a100-80g",
 		Placement: []domain.NodeGPUs{{Node: "n1", GPUs: 4}, {Node: "n2", GPUs: 4}}, Tier: pool.Burst, Priority: 7,
 		Split: pool.Split{Own: 3, Loan: 4, Spot: 1}, State: domain.AttemptRunning, AdmittedAt: storetest.Start, StartedAt: storetest.Start + 1,
-		MaxEnd: storetest.Start + 99, NoticeAt: 3, StopAt: 4, StopReason: domain.EndTakenBack, StopDetail: hardText, StopSent: 5,
+		MaxEnd: storetest.Start + 99, NoticeAt: 3, StopAt: 4, StopReason: domain.EndTakenBack, StopDetail: hardText, StopSent: 5, GuaranteedUntil: 6,
 		EndedAt: 6, End: domain.EndExitCode, ExitCode: -9, EndDetail: hardText,
 	}
 }
