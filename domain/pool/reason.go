@@ -29,6 +29,7 @@ const (
 	AdmissionPaused  ReasonCode = "admission_paused"
 	ClassUnavailable ReasonCode = "class_unavailable"
 	Maintenance      ReasonCode = "maintenance"
+	DependencyCycle  ReasonCode = "dependency_cycle"
 )
 
 // Reason is one true obstacle with its numbers. The meaning of Have, Limit
@@ -102,6 +103,7 @@ var Reasons = []ReasonRow{
 	{Behind, "BEHIND", "Place %[1]d of %[3]d in the queue; jobs like it before it: %[2]d.", "the jobs before it start"},
 	{NotBefore, "NOT_BEFORE", "Starts no sooner than %[4]s, as asked.", "the time comes"},
 	{Dependency, "DEPENDENCY", "Waits for job %[5]s to finish.", "that job finishes"},
+	{DependencyCycle, "DEPENDENCY_CYCLE", "Waits for itself: a job that it depends on depends on it.", "a job of that circle is cancelled"},
 	{Site, "SITE", "The project may run on %[2]d of %[3]d nodes with %[6]s.", "the owner allows more sites"},
 	{Data, "DATA", "Its data is at site %[5]s, where %[2]d of %[3]d %[6]s are free; it needs %[1]d.", "GPUs at that site become free"},
 	{NoSubscription, "SUBSCRIPTION", "The organisation has no active subscription.", "the owner subscribes to a plan"},

@@ -284,6 +284,6 @@ func (e *engine) conclude(d *decision) {
 	clear(e.was)
 	slices.Sort(e.faults)
 	e.faults = slices.Compact(e.faults)
-	d.plan.Problems = slices.Clone(e.faults)
+	d.plan.Problems = append(slices.Clone(e.faults), e.cycles()...)
 	d.plan.Next = e.next()
 }

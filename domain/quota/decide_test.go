@@ -225,38 +225,3 @@ func TestACostIsNeverBelowTheExactOne(t *testing.T) {
 		t.Errorf("an absurd cost wraps to %d", got)
 	}
 }
-
-func TestAContradictorySnapshotNeverPanics(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		ids := rapid.SampledFrom([]string{"", "a", "b", "c"})
-		n := rapid.SampledFrom([]int{-1 << 62, -1, 0, 1, 3, 8, 1 << 40})
-		at := rapid.SampledFrom([]pool.Instant{-1 << 62, 0, noon - 1, noon, noon + 1, pool.Never})
-		var s Snapshot
-		for range rapid.IntRange(0, 6).Draw(rt, "rows") {
-			limit := n.Draw(rt, "n")
-			q := []Quota{{Class: pool.ClassID(ids.Draw(rt, "id")), Nominal: n.Draw(rt, "n"), BorrowLimit: &limit, LendLimit: &limit}}
-			where := []NodeGPUs{{pool.NodeID(ids.Draw(rt, "id")), n.Draw(rt, "n")}}
-			tier := pool.Tier(rapid.SampledFrom([]string{"", "guaranteed", "burst", "spot"}).Draw(rt, "tier"))
-			charge := []Charge{{Budget: BudgetID(ids.Draw(rt, "id")), Price: money.Price(n.Draw(rt, "n"))}}
-			job := pool.JobID(ids.Draw(rt, "id"))
-			c, o, p := pool.ClassID(ids.Draw(rt, "id")), pool.OrgID(ids.Draw(rt, "id")), pool.ProjectID(ids.Draw(rt, "id"))
-			v := pool.Interval{Start: at.Draw(rt, "at"), End: at.Draw(rt, "at")}
-			s.Classes = append(s.Classes, Class{ID: c, MinRun: time.Duration(n.Draw(rt, "n"))})
-			s.Nodes = append(s.Nodes, Node{ID: where[0].Node, Class: c, GPUs: n.Draw(rt, "n"), Foreign: n.Draw(rt, "n"), State: Ready, Maintenance: v})
-			s.Orgs = append(s.Orgs, Org{ID: o, Weight: n.Draw(rt, "n"), Quotas: q})
-			s.Projects = append(s.Projects, Project{ID: p, Org: o, Quotas: q, NoSharedNode: limit == 3, OwnNodesOnly: limit == 8})
-			s.Running = append(s.Running, Attempt{ID: pool.AttemptID{Job: job, N: 1}, Org: o, Project: p, Class: c, Placement: where, Tier: tier, Started: v.Start, MaxEnd: v.End, Charges: charge})
-			s.Pending = append(s.Pending, Job{ID: job + "!", Org: o, Project: p, Classes: []pool.ClassID{c}, Nodes: n.Draw(rt, "n"), GPUs: n.Draw(rt, "n"), Tier: tier, Submitted: v.Start, MaxRun: time.Duration(n.Draw(rt, "n")), Charges: charge})
-			s.Promises = append(s.Promises, Promise{Job: job + "!", Class: c, Placement: where, Victims: []pool.AttemptID{{Job: job, N: 1}}, StopAt: v.End, Sent: limit == 1})
-			s.Budgets = append(s.Budgets, Budget{ID: charge[0].Budget, Kind: pool.Cap, Limit: money.Amount(n.Draw(rt, "n")), Spent: money.Amount(n.Draw(rt, "n")), Period: v})
-			s.Decayed = append(s.Decayed, DecayedUse{Org: o, Class: c, Use: pool.GPUMillis(n.Draw(rt, "n")), At: v.Start, Rate: limit})
-			s.Windows = append(s.Windows, Window{Class: c, Closed: v})
-		}
-		s.Policy = Policy{FairReclaim: true, OwnPriority: true, HalfLife: time.Duration(n.Draw(rt, "n")), Notice: time.Duration(n.Draw(rt, "n")), DrainLimit: 1, ReserveAfter: 1}
-		Decide(s, noon)
-		if len(s.Pending) > 0 {
-			Quote(s, s.Pending[0], noon)
-		}
-	})
-}

@@ -72,18 +72,19 @@ type engine struct {
 	noticed     []int32              // runs that an earlier plan ends for no other job, no stop sent
 	facts       []facts              // of a class, while reasons are told
 
-	plan     Plan
-	faults   []string // where the snapshot contradicts itself
-	deadJobs []int32  // slots to be freed
-	deadRuns []int32
-	freeJobs []int32
-	freeRuns []int32
-	guarded  []int32    // runs inside their minimum run time
-	ended    []*Promise // stored promises that this decision withdraws
-	work     work
-	nodeBuf  []int32
-	classBuf []int32
-	holdBuf  []hold
+	plan       Plan
+	faults     []string // where the snapshot contradicts itself
+	dependents []int32  // jobs that wait for others
+	deadJobs   []int32  // slots to be freed
+	deadRuns   []int32
+	freeJobs   []int32
+	freeRuns   []int32
+	guarded    []int32    // runs inside their minimum run time
+	ended      []*Promise // stored promises that this decision withdraws
+	work       work
+	nodeBuf    []int32
+	classBuf   []int32
+	holdBuf    []hold
 }
 
 // work counts what a decision did, so that its growth can be tested.

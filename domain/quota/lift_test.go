@@ -224,6 +224,12 @@ func (x *lifted) lift(r pool.Reason) {
 		}
 	case pool.WaitingForDrain:
 		gone := stopping(x.s)
+		for _, v := range Decide(x.s, x.t.now).Stop { // what the plan itself stops
+			gone[v.Attempt] = true
+		}
+		for _, a := range x.s.Running { // what an earlier one does
+			gone[a.ID] = gone[a.ID] || a.Notice != ""
+		}
 		x.drain(func(id pool.AttemptID) bool { return gone[id] || m.isStopping(id) })
 	case pool.Maintenance:
 		x.s.Nodes = slices.Clone(x.s.Nodes)

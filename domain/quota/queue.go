@@ -145,6 +145,9 @@ func (e *engine) file(i int32) {
 	if j.of.NotBefore > e.now {
 		e.notBefore = append(e.notBefore, i)
 	}
+	if len(j.of.DependsOn) > 0 {
+		e.dependents = append(e.dependents, i)
+	}
 	e.fileBucket(i)
 }
 

@@ -43,7 +43,7 @@ func (e *engine) explain(only ...int32) []Waiting {
 			case b < 0:
 				w.Reasons = j.reasons
 			case j.bucket < 0: // with what will hold it once it competes
-				w.Reasons = slices.Concat(j.reasons, heads[b])
+				w.Reasons = slices.Concat(j.reasons, e.cycle(j), heads[b])
 			case e.buckets[b].never != nil || !asked[b]:
 				w.Reasons, asked[b] = heads[b], true
 			default:

@@ -104,3 +104,21 @@ func TestAWaitNamesAllThatHoldsIt(t *testing.T) {
 }
 
 func ptr(n int) *int { return &n }
+
+func TestJobsThatWaitForOneAnotherAreNamed(t *testing.T) {
+	t.Parallel()
+	s := two()
+	a, b, c := ask("a", "uni", 1), ask("b", "uni", 1), ask("c", "lab", 1)
+	a.DependsOn, b.DependsOn, c.DependsOn = []pool.JobID{"b"}, []pool.JobID{"a"}, []pool.JobID{"a"}
+	s.Pending = []Job{a, b, c}
+	p := Decide(s, noon)
+	if len(p.Problems) != 2 || len(p.Wait) != 3 {
+		t.Fatalf("problems %q, waits %+v", p.Problems, p.Wait)
+	}
+	for _, w := range p.Wait {
+		in := slices.ContainsFunc(w.Reasons, func(r pool.Reason) bool { return r.Code == pool.DependencyCycle })
+		if in != (w.Job != "c") || w.Reasons[0].Code != pool.Dependency {
+			t.Errorf("%s waits for %+v", w.Job, w.Reasons)
+		}
+	}
+}

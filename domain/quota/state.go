@@ -162,7 +162,7 @@ func (st *State) Wait(id pool.JobID) (Waiting, bool) {
 	case j.alike < 0:
 		w.Reasons = j.reasons
 	case !e.competes(j):
-		w.Reasons = slices.Concat(j.reasons, e.beneath(j))
+		w.Reasons = slices.Concat(j.reasons, e.cycle(j), e.beneath(j))
 	default:
 		w.Reasons = st.behind(i)
 	}
