@@ -30,6 +30,7 @@ var said = []struct {
 	{pool.Reason{Code: pool.Behind, Need: 5, Have: 2, Limit: 12}, []string{"Place 5 of 12 in the queue; jobs like it before it: 2.", "the jobs before it start"}},
 	{pool.Reason{Code: pool.NotBefore, Until: 1_793_610_000_000}, []string{"Starts no sooner than 2 Nov 2026", "the time comes"}},
 	{pool.Reason{Code: pool.Dependency, Ref: "j-first"}, []string{"Waits for job j-first to finish.", "that job finishes"}},
+	{pool.Reason{Code: pool.DependencyCycle, Ref: "j-first"}, []string{"Waits for itself: a job that it depends on depends on it.", "a job of that circle is cancelled"}},
 	{pool.Reason{Code: pool.Site, Class: "a100-80g", Have: 2, Limit: 7, Ref: "east, north", Elsewhere: 8}, []string{"The project may run on 2 of 7 nodes with a100-80g. Allowed sites: east, north. 8 more are free on nodes where it may not run.", "the owner allows more sites"}},
 	{pool.Reason{Code: pool.Data, Class: "a100-80g", Need: 4, Have: 1, Limit: 8, Ref: "east"}, []string{"Its data is at site east, where 1 of 8 a100-80g are free; it needs 4.", "GPUs at that site become free"}},
 	{pool.Reason{Code: pool.NoSubscription}, []string{"The organisation has no active subscription.", "the owner subscribes to a plan"}},
