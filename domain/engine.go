@@ -86,11 +86,7 @@ func (s *Service) runEngineOnce(ctx context.Context) (bool, error) {
 func (s *Service) decide(snap quota.Snapshot, now pool.Instant) quota.Plan {
 	s.deciding.Lock()
 	defer s.deciding.Unlock()
-	if s.state == nil {
-		s.state = quota.NewState(snap)
-	} else {
-		s.state.Sync(snap)
-	}
+	s.state = quota.NewState(snap) // Sync doesn't follow quota cuts (Plan.Above) yet
 	plan := s.state.Decide(now)
 	plan.Wait = s.state.Waits()
 	return plan
