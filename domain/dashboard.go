@@ -216,15 +216,11 @@ func lentNow(t Terms, nodes []Node, running []Attempt, now pool.Instant) map[len
 		s.Orgs = append(s.Orgs, q)
 	}
 	for _, n := range nodes {
-		state := quota.Ready
-		if n.State == NodeDown {
-			state = quota.Down
-		}
-		s.Nodes = append(s.Nodes, quota.Node{ID: n.ID, Class: n.Class, GPUs: n.GPUs, State: state})
+		s.Nodes = append(s.Nodes, hardwareOf(n))
 	}
 	borrowed := map[pool.ClassID]int{}
 	for _, a := range running {
-		s.Running = append(s.Running, quota.Attempt{Org: a.Org, Class: a.Class, Split: a.Split})
+		s.Running = append(s.Running, quota.Attempt{Org: a.Org, Class: a.Class, Split: a.Split, Placement: toQuota(a.Placement)})
 		borrowed[a.Class] += a.Split.Loan + a.Split.Spot
 	}
 	unused := unusedLendable(s)

@@ -160,6 +160,11 @@ func (a *applying) apply(tx Tx) error {
 			return err
 		}
 	}
+	for _, u := range quota.LoansAfter(a.snap, a.plan, a.now) {
+		if err := tx.SaveLoanUse(LoanUse(u)); err != nil {
+			return err
+		}
+	}
 	return a.explain(tx)
 }
 

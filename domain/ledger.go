@@ -43,6 +43,16 @@ type Meter struct {
 	Closed  bool // Until == End, nothing more will come
 }
 
+// LoanUse is what a member borrowed of a class, decayed to At with the engine's
+// half-life, and how many GPUs it borrows since.
+type LoanUse struct {
+	Org   pool.OrgID
+	Class pool.ClassID
+	Use   pool.GPUMillis
+	At    pool.Instant
+	Rate  int
+}
+
 // LendingDay is a member's integrated unused lendable quota of one day of
 // the billing zone.
 type LendingDay struct {

@@ -55,12 +55,21 @@ type lenderKey struct {
 	class pool.ClassID
 }
 
+type nodeKey struct {
+	node  pool.NodeID
+	class pool.ClassID
+}
+
 // unusedLendable is, per member and class, how many GPUs of its quota it does
 // not use and lends; and the consortium's capacity beyond all guarantees.
 func unusedLendable(s quota.Snapshot) map[lenderKey]int {
 	own := map[lenderKey]int{}
+	held := map[nodeKey]int{}
 	for _, a := range s.Running {
 		own[lenderKey{a.Org, a.Class}] += a.Split.Own
+		for _, p := range a.Placement {
+			held[nodeKey{p.Node, a.Class}] += p.GPUs
+		}
 	}
 	out := map[lenderKey]int{}
 	sold := map[pool.ClassID]int{}
@@ -77,9 +86,11 @@ func unusedLendable(s quota.Snapshot) map[lenderKey]int {
 	}
 	capacity := map[pool.ClassID]int{}
 	for _, n := range s.Nodes {
-		if n.State != quota.Down {
-			capacity[n.Class] += n.GPUs
+		usable := max(0, n.GPUs-n.Foreign)
+		if n.State != quota.Ready { // as the engine counts it: what runs there until it ends
+			usable = min(usable, held[nodeKey{n.ID, n.Class}])
 		}
+		capacity[n.Class] += usable
 	}
 	for c, n := range capacity {
 		out[lenderKey{pool.Consortium, c}] = max(0, n-sold[c])

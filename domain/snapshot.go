@@ -59,7 +59,7 @@ func snapshot(tx Tx) (view, error) {
 	if v.snap.Version, err = tx.Version(); err != nil {
 		return v, err
 	}
-	for _, step := range []func(Tx) error{v.hardware, v.members, v.work, v.budgets} {
+	for _, step := range []func(Tx) error{v.hardware, v.members, v.work, v.budgets, v.loans} {
 		if err := step(tx); err != nil {
 			return v, err
 		}
@@ -75,18 +75,22 @@ func (v *view) hardware(Tx) error {
 		if n.Class == "" {
 			continue
 		}
-		q := quota.Node{ID: n.ID, Class: n.Class, Site: n.Site, Contributor: n.Contributor, GPUs: n.GPUs, Foreign: n.Foreign}
-		switch {
-		case n.State == NodeDown:
-			q.State = quota.Down
-		case n.State == NodeDraining || n.Cordoned:
-			q.State = quota.Draining
-		default:
-			q.State = quota.Ready
-		}
-		v.snap.Nodes = append(v.snap.Nodes, q)
+		v.snap.Nodes = append(v.snap.Nodes, hardwareOf(n))
 	}
 	return nil
+}
+
+func hardwareOf(n Node) quota.Node {
+	q := quota.Node{ID: n.ID, Class: n.Class, Site: n.Site, Contributor: n.Contributor, GPUs: n.GPUs, Foreign: n.Foreign}
+	switch {
+	case n.State == NodeDown:
+		q.State = quota.Down
+	case n.State == NodeDraining || n.Cordoned:
+		q.State = quota.Draining
+	default:
+		q.State = quota.Ready
+	}
+	return q
 }
 
 func (v *view) members(Tx) error {
@@ -112,6 +116,14 @@ func (v *view) members(Tx) error {
 			Sites: p.Sites, OwnNodesOnly: p.Nodes == "own", NoSharedNode: p.Nodes == "unshared"})
 	}
 	return nil
+}
+
+func (v *view) loans(tx Tx) error {
+	uses, err := tx.LoanUses()
+	for _, u := range uses {
+		v.snap.Decayed = append(v.snap.Decayed, quota.DecayedUse(u))
+	}
+	return err
 }
 
 func (v *view) work(tx Tx) error {

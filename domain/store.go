@@ -257,6 +257,8 @@ type LedgerTx interface {
 	Segments(f SegmentFilter) ([]Segment, error) // by account, Seq
 	LendingDays(from, to pool.Instant) ([]LendingDay, error)
 	SaveLendingDay(d LendingDay) error
+	LoanUses() ([]LoanUse, error) // by organisation and class
+	SaveLoanUse(u LoanUse) error
 }
 
 type InvoiceTx interface {

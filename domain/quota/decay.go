@@ -71,6 +71,67 @@ func mulShift(a, b int64) int64 {
 	return int64(hi<<2 | lo>>62)
 }
 
+// LoansAfter is the decayed use of those organisations and classes whose loan
+// GPUs are others than their rows say, once the plan is carried out: what they
+// held until now is added, and the use goes on with what they hold from now on.
+func LoansAfter(s Snapshot, p Plan, now pool.Instant) []DecayedUse {
+	type key struct {
+		org   pool.OrgID
+		class pool.ClassID
+	}
+	rates := map[key]int{}
+	rows := map[key]DecayedUse{}
+	for _, d := range s.Decayed {
+		k := key{d.Org, d.Class}
+		rows[k], rates[k] = d, 0
+	}
+	covers := make(map[pool.AttemptID]pool.Split, len(p.Covers))
+	for _, c := range p.Covers {
+		covers[c.Attempt] = c.Split
+	}
+	for i := range s.Running {
+		a := &s.Running[i]
+		split, ok := covers[a.ID]
+		if !ok {
+			split = a.Split
+		}
+		if split.Loan > 0 {
+			rates[key{a.Org, a.Class}] += split.Loan
+		}
+	}
+	if len(p.Admit) > 0 {
+		orgs := make(map[pool.JobID]pool.OrgID, len(s.Pending))
+		for i := range s.Pending {
+			orgs[s.Pending[i].ID] = s.Pending[i].Org
+		}
+		for _, a := range p.Admit {
+			if a.Split.Loan > 0 {
+				rates[key{orgs[a.Job], a.Class}] += a.Split.Loan
+			}
+		}
+	}
+	var out []DecayedUse
+	for k, rate := range rates {
+		d, known := rows[k]
+		if !known {
+			d = DecayedUse{Org: k.org, Class: k.class, At: now}
+		}
+		if d.Rate == rate {
+			continue
+		}
+		d = d.Advance(now, s.Policy.HalfLife)
+		d.Rate = rate
+		out = append(out, d)
+	}
+	sortBy(out, func(x, y DecayedUse) bool {
+		if x.Org != y.Org {
+			return x.Org < y.Org
+		}
+		return x.Class < y.Class
+	})
+	return out
+}
+
 func (e *engine) indexDecay() {
 	if e.policy.HalfLife < 0 {
 		e.problem("the half-life of loan use is negative: past use doesn't count")

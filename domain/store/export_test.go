@@ -13,7 +13,7 @@ func Rows() []any {
 		orgRow{}, membershipRow{}, invitationRow{}, projectRow{}, projectMemberRow{}, projectAccountRow{},
 		classRow{}, planRow{}, planVersionRow{}, planClassRow{}, priceListRow{}, priceRow{},
 		accountRow{}, orderRow{}, subscriptionRow{}, limitRow{}, capRow{}, siteRow{}, nodeRow{}, contributionRow{},
-		jobRow{}, jobLogRow{}, attemptRow{}, coverRow{}, promiseRow{}, observationRow{}, meterRow{}, segmentRow{}, lendingDayRow{},
+		jobRow{}, jobLogRow{}, attemptRow{}, coverRow{}, promiseRow{}, observationRow{}, meterRow{}, segmentRow{}, lendingDayRow{}, loanUseRow{},
 		invoiceRow{}, invoiceStateRow{}, paymentRow{}, auditRow{}, outboxRow{}, nonceRow{},
 	}
 }

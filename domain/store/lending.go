@@ -39,3 +39,31 @@ func (t *tx) SaveLendingDay(d domain.LendingDay) error {
 	}
 	return put(t, row, []string{"day_at", "org_id", "class_id"}, []string{"unused_gpums", "until_at"})
 }
+
+type loanUseRow struct {
+	OrgID    string `gorm:"column:org_id;primaryKey"`
+	ClassID  string `gorm:"column:class_id;primaryKey"`
+	UseGPUMs int64  `gorm:"column:use_gpums"`
+	AtMs     int64  `gorm:"column:at_ms"`
+	Rate     int64  `gorm:"column:rate"`
+}
+
+func (loanUseRow) TableName() string { return "loan_use" }
+
+func (r loanUseRow) noun() (domain.LoanUse, error) {
+	return domain.LoanUse{Org: pool.OrgID(r.OrgID), Class: pool.ClassID(r.ClassID), Use: pool.GPUMillis(r.UseGPUMs), At: pool.Instant(r.AtMs), Rate: int(r.Rate)}, nil
+}
+
+// LoanUses are the decayed loans of all members.
+func (t *tx) LoanUses() ([]domain.LoanUse, error) {
+	return all(t, loanUseRow.noun, "org_id, class_id", "")
+}
+
+// SaveLoanUse inserts the loan use of a member in a class or replaces it.
+func (t *tx) SaveLoanUse(u domain.LoanUse) error {
+	if err := cmp.Or(needed(u.Org), needed(u.Class)); err != nil {
+		return err
+	}
+	row := loanUseRow{OrgID: string(u.Org), ClassID: string(u.Class), UseGPUMs: int64(u.Use), AtMs: int64(u.At), Rate: int64(u.Rate)}
+	return put(t, row, []string{"org_id", "class_id"}, []string{"use_gpums", "at_ms", "rate"})
+}

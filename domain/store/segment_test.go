@@ -419,6 +419,26 @@ func TestNamesOfManyPeopleAreFound(t *testing.T) {
 	})
 }
 
+func TestALoanUseIsReplaced(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		first := domain.LoanUse{Org: uni, Class: "a100-80g", Use: 5, At: 12, Rate: 2}
+		other := domain.LoanUse{Org: clinic, Class: "a100-80g", Use: 6, At: 12}
+		later := domain.LoanUse{Org: uni, Class: "a100-80g", Use: 1 << 50, At: 30}
+		inTx(t, s, func(tx domain.Tx) error {
+			return firstError(tx.SaveLoanUse(first), tx.SaveLoanUse(other), tx.SaveLoanUse(later))
+		})
+		inTx(t, s, func(tx domain.Tx) error {
+			got, err := tx.LoanUses()
+			if d := cmp.Diff([]domain.LoanUse{other, later}, got); d != "" || err != nil {
+				t.Errorf("%v %s", err, d)
+			}
+			wantCode(t, "of nobody", tx.SaveLoanUse(domain.LoanUse{Class: "c"}), domain.Invalid)
+			return nil
+		})
+	})
+}
+
 func TestALendingDayIsIntegratedFurther(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
