@@ -1,7 +1,7 @@
 -- What a member borrowed, decayed, and what it borrows since: the order of borrowers.
 -- +goose Up
 CREATE TABLE loan_use (
-    org_id    TEXT NOT NULL REFERENCES organisations (id),
+    org_id    TEXT NOT NULL,
     class_id  TEXT NOT NULL,
     use_gpums BIGINT NOT NULL CHECK (use_gpums >= 0),
     at_ms     BIGINT NOT NULL,
