@@ -75,7 +75,7 @@ func (st *State) snapshot() Snapshot {
 func (e *engine) attempt(r *run) Attempt {
 	if r.of != nil {
 		a := *r.of
-		a.Split, a.Stopping, a.Notice, a.StopAt, a.Tier, a.Charges = r.split, r.stopping, r.notice, r.noticeAt, r.tier, r.charges
+		a.Split, a.Stopping, a.Notice, a.StopAt, a.Tier, a.Charges, a.GuaranteedUntil = r.split, r.stopping, r.notice, r.noticeAt, r.tier, r.charges, r.until
 		return a
 	}
 	a := Admission{Job: r.from.ID, Class: e.classes[r.class].ID, Split: r.split, MaxEnd: r.end, Placement: make([]NodeGPUs, len(r.nodes))}
@@ -83,7 +83,7 @@ func (e *engine) attempt(r *run) Attempt {
 		a.Placement[k] = NodeGPUs{e.nodes[h.node].id, h.gpus}
 	}
 	x := r.from.begin(a, e.in.Classes, r.started)
-	x.Stopping, x.Notice, x.StopAt, x.Tier, x.Charges = r.stopping, r.notice, r.noticeAt, r.tier, r.charges
+	x.Stopping, x.Notice, x.StopAt, x.Tier, x.Charges, x.GuaranteedUntil = r.stopping, r.notice, r.noticeAt, r.tier, r.charges, r.until
 	return x
 }
 

@@ -225,7 +225,7 @@ func (st *State) syncAttempts(attempts []Attempt) bool {
 // sameAttempt compares what neither a plan nor a stop changes.
 func sameAttempt(x, y *Attempt) bool {
 	return x.Org == y.Org && x.Project == y.Project && x.User == y.User && x.Class == y.Class && x.Tier == y.Tier && x.Priority == y.Priority &&
-		x.Submitted == y.Submitted && x.Started == y.Started && x.MaxEnd == y.MaxEnd && x.MinRunUntil == y.MinRunUntil && x.Fixed == y.Fixed &&
+		x.Submitted == y.Submitted && x.Started == y.Started && x.MaxEnd == y.MaxEnd && x.MinRunUntil == y.MinRunUntil && x.Fixed == y.Fixed && x.Broken == y.Broken &&
 		slices.Equal(x.Placement, y.Placement) && slices.Equal(x.Charges, y.Charges)
 }
 
@@ -248,7 +248,7 @@ func (st *State) putAttempt(a *Attempt) bool {
 			}
 		}
 	}
-	if ok && (!sameAttempt(e.runs[i].of, a) || e.runs[i].stopping && !a.Stopping || !e.runs[i].noticed(a)) {
+	if ok && (!sameAttempt(e.runs[i].of, a) || e.runs[i].stopping && !a.Stopping || !e.runs[i].noticed(a) || e.runs[i].until != a.GuaranteedUntil) {
 		ok = false
 		if e.runs[i].promised > 0 || !st.dropAttempt(i) {
 			return false
