@@ -86,9 +86,16 @@ func (s *Service) runEngineOnce(ctx context.Context) (bool, error) {
 func (s *Service) decide(snap quota.Snapshot, now pool.Instant) quota.Plan {
 	s.deciding.Lock()
 	defer s.deciding.Unlock()
-	s.state = quota.NewState(snap) // Sync doesn't follow quota cuts (Plan.Above) yet
+	if s.state == nil {
+		s.state = quota.NewState(snap)
+	} else {
+		s.state.Sync(snap)
+	}
 	plan := s.state.Decide(now)
 	plan.Wait = s.state.Waits()
+	if plan.Enforces() { // what the pool's rules do to running work is read anew
+		s.state = nil
+	}
 	return plan
 }
 

@@ -145,6 +145,7 @@ func newOutlook(t *rapid.T) *outlook {
 		n.Maintenance.Start = minutes("maintenance", -30, 90)
 		n.Maintenance.End = n.Maintenance.Start.Add(time.Duration(rapid.IntRange(10, 120).Draw(t, "lasts")) * time.Minute)
 	}
+	f.end() // nobody is late
 	return f
 }
 
@@ -213,7 +214,7 @@ func (f *outlook) end() {
 		}
 	}
 	for _, a := range slices.Clone(f.snap.Running) {
-		if a.Stopping {
+		if a.Stopping || a.Notice != "" && a.StopAt <= f.now {
 			f.stop(a.ID)
 		}
 	}
@@ -291,6 +292,9 @@ func (f *outlook) next() pool.Instant {
 		add(f.endOf(a))
 		add(a.MinRunUntil)
 		add(a.Started + 1)
+		if a.Notice != "" {
+			add(a.StopAt)
+		}
 	}
 	for _, p := range f.snap.Promises {
 		add(p.StopAt)

@@ -27,7 +27,13 @@ type Plan struct {
 
 // Changes tells whether applying the plan would change anything.
 func (p Plan) Changes() bool {
-	return len(p.Admit)+len(p.Covers)+len(p.Reclaim)+len(p.Withdrawn)+len(p.Stop)+len(p.Resume)+len(p.ToSpot)+len(p.Above)+len(p.ToBurst) > 0
+	return len(p.Admit)+len(p.Covers)+len(p.Reclaim)+len(p.Withdrawn) > 0 || p.Enforces()
+}
+
+// Enforces tells whether the plan stops or changes running work for no other
+// job: for money, for lost hardware, or because a quota was cut.
+func (p Plan) Enforces() bool {
+	return len(p.Stop)+len(p.Resume)+len(p.ToSpot)+len(p.Above)+len(p.ToBurst) > 0
 }
 
 // Admission starts a job now. Where the job had a promise, that is used up.

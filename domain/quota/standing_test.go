@@ -99,7 +99,7 @@ func (d defined) nominal(o pool.OrgID, p pool.ProjectID) int {
 			held := 0
 			for _, a := range d.s.Running {
 				for _, x := range a.Placement {
-					if x.Node == n.ID && a.Class == d.c && !a.Stopping {
+					if x.Node == n.ID && a.Class == d.c && !a.Stopping && a.Notice == "" {
 						held += x.GPUs
 					}
 				}
@@ -136,7 +136,7 @@ func (d defined) local(o pool.OrgID, p pool.ProjectID) int {
 func (d defined) use(o pool.OrgID, p pool.ProjectID, pick func(Attempt) bool) int {
 	n := 0
 	for _, a := range d.s.Running {
-		if a.Class == d.c && a.Tier != pool.Spot && !a.Stopping && (o == "" || a.Org == o) && (p == "" || a.Project == p) && (pick == nil || pick(a)) {
+		if a.Class == d.c && a.Tier != pool.Spot && !a.Stopping && a.Notice == "" && (o == "" || a.Org == o) && (p == "" || a.Project == p) && (pick == nil || pick(a)) {
 			n += unitsOf(a.Placement)
 		}
 	}
