@@ -145,7 +145,13 @@ func newOutlook(t *rapid.T) *outlook {
 		n.Maintenance.Start = minutes("maintenance", -30, 90)
 		n.Maintenance.End = n.Maintenance.Start.Add(time.Duration(rapid.IntRange(10, 120).Draw(t, "lasts")) * time.Minute)
 	}
-	f.end() // nobody is late
+	for _, p := range slices.Clone(w.snap.Promises) { // nobody is late
+		for _, v := range p.Victims {
+			if p.StopAt < w.now {
+				f.stop(v)
+			}
+		}
+	}
 	return f
 }
 
