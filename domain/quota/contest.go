@@ -11,12 +11,11 @@ type contest struct {
 	key     func(o int32, j *job) share // the smallest is asked first
 	byPrio  bool                        // equal keys: priority before age
 	buckets [][]int32                   // of each lane: a heap of its buckets
-	bufs    []int32
-	fronts  []front     // of each lane
-	lanes   [][]int32   // of each organisation: a heap of its lanes
-	at      []int32     // where a lane lies in the heap of its organisation, -1 = not
-	orgs    heap[int32] // organisations
-	place   []int32     // where an organisation lies in orgs, -1 = not
+	fronts  []front                     // of each lane
+	lanes   [][]int32                   // of each organisation: a heap of its lanes
+	at      []int32                     // where a lane lies in the heap of its organisation, -1 = not
+	orgs    heap[int32]                 // organisations
+	place   []int32                     // where an organisation lies in orgs, -1 = not
 	keys    []entry
 }
 

@@ -183,18 +183,6 @@ func (b *bounds) maintained(c int32) bool {
 // job. alone is true when nothing else may start.
 func (b *bounds) loads(j *job, c int32, from pool.Instant) (out []load, alone bool) {
 	e := b.e
-	for i := range e.runs {
-		r := &e.runs[i]
-		if r.class != c || !r.running || r.dead {
-			continue
-		}
-		switch {
-		case r.end == pool.Never:
-			out = append(out, load{gpus: r.units, nodes: len(r.nodes), seconds: noEnd, runs: true})
-		case r.end > from:
-			out = append(out, load{gpus: r.units, nodes: len(r.nodes), seconds: seconds(r.end.Sub(from)), runs: true})
-		}
-	}
 	alone = len(e.promises) == 0
 	for i := range e.jobs {
 		h := &e.jobs[i]
@@ -207,6 +195,23 @@ func (b *bounds) loads(j *job, c int32, from pool.Instant) (out []load, alone bo
 			continue
 		}
 		out = append(out, load{gpus: h.units, nodes: h.n, seconds: seconds(time.Duration(h.maxRun)*time.Millisecond + e.policy.Notice)})
+	}
+	for i := range e.runs {
+		r := &e.runs[i]
+		if r.class != c || !r.running || r.dead {
+			continue
+		}
+		l := load{gpus: r.units, nodes: len(r.nodes), seconds: noEnd, runs: true}
+		switch {
+		case r.end == pool.Never:
+		case !alone && from > e.now && r.tier != pool.Guaranteed && !r.fixed: // whoever stops it lets it go on later with what is left of its limit
+			l.seconds, l.runs = seconds(r.end.Sub(e.now)+e.policy.Notice), false
+		case r.end > from:
+			l.seconds = seconds(r.end.Sub(from))
+		default:
+			continue
+		}
+		out = append(out, l)
 	}
 	return out, alone
 }

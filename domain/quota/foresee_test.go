@@ -145,18 +145,12 @@ func newOutlook(t *rapid.T) *outlook {
 		n.Maintenance.Start = minutes("maintenance", -30, 90)
 		n.Maintenance.End = n.Maintenance.Start.Add(time.Duration(rapid.IntRange(10, 120).Draw(t, "lasts")) * time.Minute)
 	}
-	for _, p := range slices.Clone(w.snap.Promises) { // nobody is late
-		for _, v := range p.Victims {
-			if p.StopAt < w.now {
-				f.stop(v)
-			}
-		}
-	}
 	return f
 }
 
 // play lets the pool live until a job starts or the bound has passed.
 func (f *outlook) play(id pool.JobID, bound pool.Instant) pool.Instant {
+	f.end() // nobody is late
 	for range 4000 {
 		if f.settle(id) {
 			return f.now

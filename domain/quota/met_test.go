@@ -13,12 +13,12 @@ import (
 
 // met counts the hard things that the histories came across.
 type met struct {
-	mu                                                                                          sync.Mutex
-	histories, decisions, admissions, reclaims, victims, straddles, gangs, guaranteed, spots    int
-	withdrawn, elsewhere, cancelled, overdue, lost, unfounded, slow, recovers, cuts             int
-	reservations, fair, priority, promisesKept, minimal, grounds, owners, sets, metered, lifted int
-	overSpot, backfills, scaled, weightless, more, shares, claims, stopped, least, fewer        int
-	reasons                                                                                     map[pool.ReasonCode]int // that were lifted
+	mu                                                                                       sync.Mutex
+	histories, decisions, admissions, reclaims, victims, straddles, gangs, guaranteed, spots int
+	withdrawn, elsewhere, cancelled, overdue, lost, unfounded, slow, recovers, cuts          int
+	reservations, fair, priority, promisesKept, minimal, grounds, owners, sets, metered      int
+	overSpot, backfills, scaled, weightless, more, shares, claims, stopped, least, fewer     int
+	reasons                                                                                  map[pool.ReasonCode]int // that were lifted
 }
 
 func (m *met) reason(c pool.ReasonCode) {
