@@ -61,8 +61,13 @@ func (s *Service) Job(ctx context.Context, a Actor, org pool.OrgID, id pool.JobI
 
 // expect tells when a job that waits would start, as things stand now.
 func (s *Service) expect(tx Tx, v *JobView) error {
-	all, err := snapshot(tx)
+	all, err := snapshotWithoutLoans(tx)
 	if err != nil {
+		return err
+	}
+	if last := s.LastDecision(); last != nil { // it knows what was borrowed: a statement less for each page
+		all.snap.Decayed = last.Snapshot.Decayed
+	} else if err := all.loans(tx); err != nil {
 		return err
 	}
 	i := slices.IndexFunc(all.snap.Pending, func(j quota.Job) bool { return j.ID == v.Job.ID })

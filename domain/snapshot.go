@@ -48,6 +48,15 @@ func (v *view) charges(org pool.OrgID, p pool.ProjectID, tier pool.Tier, classes
 // snapshot reads everything a decision depends on. The number of statements
 // does not grow with the number of jobs.
 func snapshot(tx Tx) (view, error) {
+	v, err := snapshotWithoutLoans(tx)
+	if err != nil {
+		return v, err
+	}
+	return v, v.loans(tx)
+}
+
+// snapshotWithoutLoans leaves out what was borrowed in the past.
+func snapshotWithoutLoans(tx Tx) (view, error) {
 	v := view{now: tx.Now()}
 	var err error
 	if v.terms, err = LoadTerms(tx); err != nil {
@@ -59,7 +68,7 @@ func snapshot(tx Tx) (view, error) {
 	if v.snap.Version, err = tx.Version(); err != nil {
 		return v, err
 	}
-	for _, step := range []func(Tx) error{v.hardware, v.members, v.work, v.budgets, v.loans} {
+	for _, step := range []func(Tx) error{v.hardware, v.members, v.work, v.budgets} {
 		if err := step(tx); err != nil {
 			return v, err
 		}
