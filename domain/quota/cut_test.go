@@ -52,9 +52,8 @@ func TestAQuotaCutStopsNothing(t *testing.T) {
 			if want := rebuilt(&c.snap, noon); !cmp.Equal(got, want) {
 				t.Errorf("in place another plan than from nothing:\n%s", cmp.Diff(want, got))
 			}
-			if got = brief(got); true {
-				got.Next, got.Reserved = 0, nil
-			}
+			got = brief(got)
+			got.Next, got.Reserved = 0, nil
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("want (-), got (+):\n%s", diff)
 			}
