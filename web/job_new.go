@@ -169,15 +169,16 @@ func (v *visit) expected(a quota.Answer) string {
 	}
 	var says []string
 	if l := a.Likely; l.Known() {
-		early, likely, late := v.soon(l.Early, 0), v.zoned(l.Middle, time.Minute/2), v.soon(l.Late, time.Minute-1)
-		if v.soon(l.Middle, time.Minute/2) == early && early == late {
+		middle := l.Middle.Add(time.Minute / 2)
+		early, likely, late := v.near(l.Early, middle), v.zoned(middle), v.near(l.Late.Add(time.Minute-1), middle)
+		if v.near(middle, middle) == early && early == late {
 			says = append(says, v.T("Likely %s.", likely))
 		} else {
 			says = append(says, v.T("Likely %s (%s to %s).", likely, early, late))
 		}
 	}
 	if a.Start != pool.Never && a.Start != 0 {
-		says = append(says, v.T("At the latest %s unless an owner claims or new work goes first.", v.zoned(a.Start, time.Minute-1)))
+		says = append(says, v.T("At the latest %s unless an owner claims or new work goes first.", v.zoned(a.Start.Add(time.Minute-1))))
 	}
 	if len(says) == 0 {
 		return v.T("start not known yet")
@@ -185,18 +186,18 @@ func (v *visit) expected(a quota.Answer) string {
 	return strings.Join(says, " ")
 }
 
-// soon is the minute of an instant after so much was added to it, with the date when that isn't today.
-func (v *visit) soon(i pool.Instant, up time.Duration) string {
-	t, now := i.Add(up).In(v.zoneOrUTC()), v.now.In(v.zoneOrUTC())
-	if v.date(t) == v.date(now) {
+// near is the minute of an instant, with the date when that isn't the other's.
+func (v *visit) near(i, other pool.Instant) string {
+	t := i.In(v.zoneOrUTC())
+	if v.date(t) == v.date(other.In(v.zoneOrUTC())) {
 		return t.Format("15:04")
 	}
 	return v.date(t) + ", " + t.Format("15:04")
 }
 
-// zoned is an instant by soon, with its zone.
-func (v *visit) zoned(i pool.Instant, up time.Duration) string {
-	return v.soon(i, up) + " " + i.In(v.zoneOrUTC()).Format("MST")
+// zoned is the minute of an instant with its zone, and the date when that isn't today.
+func (v *visit) zoned(i pool.Instant) string {
+	return v.near(i, v.now) + " " + i.In(v.zoneOrUTC()).Format("MST")
 }
 
 func (v *visit) jobFormPage(status int, p views.JobNew) error {
