@@ -7,6 +7,12 @@ import (
 	"gpupool/domain/pool"
 )
 
+// leaves says whether a running attempt is told to stop, for any job or rule.
+func (l laws) leaves(id pool.AttemptID) bool {
+	return slices.ContainsFunc(l.before.Promises, func(p Promise) bool { return slices.Contains(p.Victims, id) }) ||
+		slices.ContainsFunc(l.before.Running, func(a Attempt) bool { return a.ID == id && (a.Stopping || a.Notice != "") })
+}
+
 // I12: the reasons of a wait are true and complete. One waiting job is asked,
 // class by class, as if nobody else stood in the queue and nobody had a promise: with all its named
 // obstacles lifted the next decision starts it, with any one of them left it
@@ -20,10 +26,10 @@ func (l laws) lifts() {
 	if w.Promised {
 		s := lifted{t: l, s: l.before, j: j, c: j.Classes[0]}
 		s.drain(func(id pool.AttemptID) bool {
-			return slices.ContainsFunc(l.before.Promises, func(p Promise) bool { return p.Job == j.ID && slices.Contains(p.Victims, id) })
+			return l.leaves(id) // its own victims, and whoever leaves anyway: it may count on them
 		})
 		if !s.starts() {
-			l.t.Fatalf("I12: %s is promised GPUs, its victims are gone, and it waits: %+v", j.ID, Decide(s.s, l.now).Wait)
+			l.t.Fatalf("I12: %s is promised GPUs, who leaves is gone, and it waits: %+v", j.ID, Decide(s.s, l.now).Wait)
 		}
 		return
 	}
