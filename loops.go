@@ -40,7 +40,7 @@ func workLoop(ctx context.Context, s *domain.Service, look time.Duration, clock 
 	said := said{log: log, what: "cycle"}
 	for {
 		said.note(ctx, s.Cycle(ctx, true))
-		timer.Reset(pause(s.NextDecision(), look, clock, pool.At(time.Now())))
+		timer.Reset(pause(s.NextDecision(), look, clock, pool.At(wall())))
 		select {
 		case <-ctx.Done():
 			return

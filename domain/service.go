@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -182,14 +183,14 @@ type Hub struct {
 	mu    sync.Mutex
 	subs  map[chan string]string
 	wake  chan struct{} // the loops
-	n     int64         // number of the newest message, counted from began, so that a process never takes up the count of another
+	n     int64         // number of the newest message, counted from began, which is drawn, so that a process hardly takes up the count of another
 	began int64
 	last  map[string]int64 // topic: number of its newest message
 }
 
 // NewHub makes an empty Hub.
 func NewHub() *Hub {
-	began := time.Now().UnixMicro()
+	began := mathrand.Int64N(1 << 52)
 	return &Hub{subs: map[chan string]string{}, wake: make(chan struct{}, 1), began: began, n: began, last: map[string]int64{}}
 }
 
