@@ -49,7 +49,7 @@ func (s *Service) runEngineOnce(ctx context.Context) (bool, error) {
 	s.mu.Unlock()
 	a := applying{service: s, view: v, plan: plan}
 	err := s.store.Update(ctx, func(tx Tx) error {
-		a.orgs, a.downgraded = map[pool.OrgID]bool{}, false
+		a.orgs, a.moved = map[pool.OrgID]bool{}, false
 		ok, err := tx.TakeLease("engine", s.holder, tx.Wall().Add(leaseFor))
 		if err != nil {
 			return err
@@ -78,7 +78,7 @@ func (s *Service) runEngineOnce(ctx context.Context) (bool, error) {
 	for o := range a.orgs {
 		s.hub.Publish(string(o))
 	}
-	return plan.Changes() || a.downgraded, nil
+	return plan.Changes() || a.moved, nil
 }
 
 // decide keeps the engine's state from one decision to the next. What was read
@@ -121,8 +121,9 @@ type applying struct {
 	view
 	plan quota.Plan
 	orgs map[pool.OrgID]bool // touched
-	// downgraded: a job became spot, so the next decision may start it.
-	downgraded bool
+	// moved: a waiting job became spot or missed its deadline, so the next
+	// decision may start what this one didn't.
+	moved bool
 }
 
 func (a *applying) apply(tx Tx) error {
@@ -286,7 +287,13 @@ func (a *applying) explain(tx Tx) error {
 			if err := audit(tx, System("engine"), j.Org, "job.to_spot", string(j.ID), map[string]any{"tier": pool.Burst}, map[string]any{"tier": j.Tier}); err != nil {
 				return err
 			}
-			a.downgraded, a.orgs[j.Org] = true, true
+			a.moved, a.orgs[j.Org] = true, true
+			continue
+		}
+		if slices.ContainsFunc(w.Reasons, func(r pool.Reason) bool { return r.Code == pool.Deadline }) {
+			if err := a.miss(tx, j); err != nil {
+				return err
+			}
 			continue
 		}
 		if j.Position == w.Position && slices.Equal(j.Reasons, w.Reasons) {
@@ -298,6 +305,17 @@ func (a *applying) explain(tx Tx) error {
 		a.orgs[j.Org] = true
 	}
 	return nil
+}
+
+// miss ends a job that can't end by its deadline any more.
+func (a *applying) miss(tx Tx, j Job) error {
+	before := j.State
+	j.State, j.End, j.EndedAt, j.Reasons, j.Position, j.StartsBy = JobEnded, EndDeadline, a.now, nil, 0, 0
+	a.moved, a.orgs[j.Org] = true, true
+	if err := tx.UpdateJob(j); err != nil {
+		return err
+	}
+	return audit(tx, System("engine"), j.Org, "job.deadline", string(j.ID), map[string]any{"state": before, "deadline": j.Deadline}, map[string]any{"state": j.State})
 }
 
 // toSpot tells whether a flexible job that a limit of money holds goes on as

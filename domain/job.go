@@ -38,6 +38,7 @@ const (
 	EndNotPlaced   EndReason = "not_placed"
 	EndVanished    EndReason = "vanished"
 	EndNeverStarts EndReason = "cancelled" // stopped while it waited
+	EndDeadline    EndReason = "deadline"  // it could not end by its deadline any more
 )
 
 // ByEngine tells whether the engine stops an attempt for the reason: with
@@ -81,6 +82,7 @@ type Job struct {
 	MaxRun      time.Duration
 	Renewable   bool
 	NotBefore   pool.Instant // 0: at once
+	Deadline    pool.Instant // it starts only where it ends by then; 0: none
 	DependsOn   pool.JobID   // empty: nothing
 	Spec        JobSpec
 	State       JobState

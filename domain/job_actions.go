@@ -240,6 +240,65 @@ func jobRows(tx Tx, t Terms, w work, jobs []Job) ([]JobRow, error) {
 	return rows, nil
 }
 
+// JobChange is what of a waiting job is changed; nil leaves it as it is. An
+// instant of 0 takes the wish away.
+type JobChange struct {
+	Priority            *int
+	NotBefore, Deadline *pool.Instant
+}
+
+// ChangeJob changes what a job that waits asked for beside its GPUs. Members
+// change their own jobs, leads and owners any. Its place by age stays.
+func (s *Service) ChangeJob(ctx context.Context, a Actor, org pool.OrgID, id pool.JobID, c JobChange) error {
+	if err := a.Need(org, ActSubmit); err != nil {
+		return err
+	}
+	return s.update(ctx, org, func(tx Tx) error {
+		j, err := ownJob(tx, a, org, id)
+		if err != nil {
+			return err
+		}
+		if j.State != JobWaiting || j.StopAsked != 0 {
+			return Errf(Conflict, "Only a job that waits can be changed.")
+		}
+		wishes := func() map[string]any {
+			return map[string]any{"priority": j.Priority, "not_before": j.NotBefore, "deadline": j.Deadline}
+		}
+		before := wishes()
+		if c.Priority != nil {
+			j.Priority = *c.Priority
+		}
+		if c.NotBefore != nil {
+			j.NotBefore = *c.NotBefore
+		}
+		if c.Deadline != nil {
+			j.Deadline = *c.Deadline
+		}
+		var f Fields
+		checkWishes(&f, j, tx.Now())
+		if err := f.Err(); err != nil {
+			return err
+		}
+		if err := tx.UpdateJob(j); err != nil {
+			return err
+		}
+		if err := tx.BumpVersion(); err != nil {
+			return err
+		}
+		return audit(tx, a, org, "job.change", string(id), before, wishes())
+	})
+}
+
+// ownJob finds a job that the actor may act on: its own, or any for leads and
+// owners.
+func ownJob(tx Tx, a Actor, org pool.OrgID, id pool.JobID) (Job, error) {
+	j, err := seenJob(tx, a, org, id)
+	if err == nil && j.User != a.User {
+		err = a.Need(org, ActManageJobs)
+	}
+	return j, err
+}
+
 // StopJob stops a job: one that waits ends at once, one that runs is stopped
 // and charged to its end. Members stop their own jobs, leads and owners any.
 func (s *Service) StopJob(ctx context.Context, a Actor, org pool.OrgID, id pool.JobID) error {
@@ -247,14 +306,9 @@ func (s *Service) StopJob(ctx context.Context, a Actor, org pool.OrgID, id pool.
 		return err
 	}
 	return s.update(ctx, org, func(tx Tx) error {
-		j, err := seenJob(tx, a, org, id)
+		j, err := ownJob(tx, a, org, id)
 		if err != nil {
 			return err
-		}
-		if j.User != a.User {
-			if err := a.Need(org, ActManageJobs); err != nil {
-				return err
-			}
 		}
 		if !j.Live() {
 			return Errf(Conflict, "The job has ended already.")

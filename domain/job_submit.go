@@ -23,6 +23,7 @@ type JobInput struct {
 	Priority    int
 	MaxRun      time.Duration // 0: the default of the first class
 	NotBefore   pool.Instant
+	Deadline    pool.Instant
 	DependsOn   pool.JobID
 	Renewable   bool
 	Spec        JobSpec
@@ -270,7 +271,7 @@ func (s *Service) checkJob(tx Tx, a Actor, org pool.OrgID, in JobInput) (Job, er
 		return Job{}, err
 	}
 	j := Job{Org: org, Project: in.Project, User: a.User, Name: in.Name, Nodes: in.Nodes, GPUsPerNode: in.GPUsPerNode, Tier: in.Tier,
-		Priority: in.Priority, MaxRun: in.MaxRun, NotBefore: in.NotBefore, DependsOn: in.DependsOn, Renewable: in.Renewable, Spec: in.Spec,
+		Priority: in.Priority, MaxRun: in.MaxRun, NotBefore: in.NotBefore, Deadline: in.Deadline, DependsOn: in.DependsOn, Renewable: in.Renewable, Spec: in.Spec,
 		State: JobWaiting, SubmittedAt: tx.Now()}
 	longest := checkClasses(&f, &j, in, classes, st)
 	checkShape(&f, in)
@@ -281,11 +282,9 @@ func (s *Service) checkJob(tx Tx, a Actor, org pool.OrgID, in JobInput) (Job, er
 	case j.MaxRun > longest:
 		f.Add("max_run", "At most %d hours for this GPU type.", int64(longest.Hours()))
 	}
-	if in.NotBefore != 0 && in.NotBefore.Sub(tx.Now()) > 366*24*time.Hour {
-		f.Add("not_before", "At most a year ahead.")
-	}
+	checkWishes(&f, j, tx.Now())
 	if in.DependsOn != "" {
-		if _, err := tx.Job(org, in.DependsOn); CodeOf(err) == NotFound {
+		if _, err := seenJob(tx, a, org, in.DependsOn); CodeOf(err) == NotFound {
 			f.Add("depends_on", "There is no such job in your organisation.")
 		} else if err != nil {
 			return Job{}, err
@@ -345,8 +344,23 @@ func checkShape(f *Fields, in JobInput) {
 	if !in.Tier.Valid() {
 		f.Add("tier", "Please choose guaranteed, flexible or spot.")
 	}
-	if in.Priority < -MaxPriority || in.Priority > MaxPriority {
+}
+
+// checkWishes is what a person may also change while the job waits.
+func checkWishes(f *Fields, j Job, now pool.Instant) {
+	const year = 366 * 24 * time.Hour
+	if j.Priority < -MaxPriority || j.Priority > MaxPriority {
 		f.Add("priority", "A number from %d to %d.", -MaxPriority, MaxPriority)
+	}
+	if j.NotBefore != 0 && j.NotBefore.Sub(now) > year {
+		f.Add("not_before", "At most a year ahead.")
+	}
+	switch soonest := max(now, j.NotBefore).Add(j.MaxRun); {
+	case j.Deadline == 0:
+	case j.Deadline < soonest:
+		f.Add("deadline", "Too soon: it may run for %d minutes, and could not end by then.", int64(j.MaxRun.Minutes()))
+	case j.Deadline.Sub(now) > year:
+		f.Add("deadline", "At most a year ahead.")
 	}
 }
 

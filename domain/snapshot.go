@@ -194,7 +194,7 @@ func running(a Attempt) quota.Attempt {
 func (v *view) pending(j Job, used pool.GPUMillis, live map[pool.JobID]bool) quota.Job {
 	left := remaining(j, used)
 	q := quota.Job{ID: j.ID, Org: j.Org, Project: j.Project, User: j.User, Classes: j.Classes, Nodes: j.Nodes, GPUs: j.GPUsPerNode,
-		Tier: j.Tier, Priority: j.Priority, Submitted: j.SubmittedAt, MaxRun: left, NotBefore: j.NotBefore,
+		Tier: j.Tier, Priority: j.Priority, Submitted: j.SubmittedAt, MaxRun: left, NotBefore: j.NotBefore, Deadline: j.Deadline,
 		Charges: v.charges(j.Org, j.Project, j.Tier, j.Classes)}
 	if j.DependsOn != "" && live[j.DependsOn] {
 		q.DependsOn = []pool.JobID{j.DependsOn}

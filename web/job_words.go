@@ -49,6 +49,7 @@ var ends = map[domain.EndReason]struct{ sentence, advice string }{
 	domain.EndNotPlaced:   {"Could not be placed", "The cluster refused it: the reason stands in the timeline."},
 	domain.EndVanished:    {"Lost by the cluster", "The cluster no longer knows of it. Rerun it; only the time that it was seen is charged."},
 	domain.EndNeverStarts: {"Stopped while it waited", ""},
+	domain.EndDeadline:    {"Missed its deadline", "It did not get its GPUs in time to end by then, so it was not started. Rerun it with a later deadline, a shorter run, or more GPU types to choose from."},
 }
 
 // ended says why something ended, with who or what it was.

@@ -29,6 +29,7 @@ var said = []struct {
 	{pool.Reason{Code: pool.MinimumRun, Class: "a100-80g", Have: 6, Until: 1_793_610_000_000}, []string{"Borrowers hold 6 a100-80g that their minimum run time protects; the first of these runs until 2 Nov 2026", "the minimum run time ends"}},
 	{pool.Reason{Code: pool.Behind, Need: 5, Have: 2, Limit: 12}, []string{"Place 5 of 12 in the queue; jobs like it before it: 2.", "the jobs before it start"}},
 	{pool.Reason{Code: pool.NotBefore, Until: 1_793_610_000_000}, []string{"Starts no sooner than 2 Nov 2026", "the time comes"}},
+	{pool.Reason{Code: pool.Deadline, Until: 1_793_610_000_000}, []string{"It can't end by its deadline any more: 2 Nov 2026", "the deadline is moved"}},
 	{pool.Reason{Code: pool.Dependency, Ref: "j-first"}, []string{"Waits for job j-first to finish.", "that job finishes"}},
 	{pool.Reason{Code: pool.DependencyCycle, Ref: "j-first"}, []string{"Waits for itself: a job that it depends on depends on it.", "a job of that circle is cancelled"}},
 	{pool.Reason{Code: pool.Site, Class: "a100-80g", Have: 2, Limit: 7, Ref: "east, north", Elsewhere: 8}, []string{"The project may run on 2 of 7 nodes with a100-80g. Allowed sites: east, north. 8 more are free on nodes where it may not run.", "the owner allows more sites"}},

@@ -82,7 +82,7 @@ var reasonNames = map[pool.ReasonCode]string{
 	pool.QuotaFull: "Guaranteed GPUs all in use", pool.ClassFull: "GPUs all in use", pool.Scattered: "Free GPUs scattered over nodes",
 	pool.BorrowLimit: "Borrow limit", pool.LendLimit: "Lend limit", pool.Budget: "Project budget", pool.Cap: "Spending cap", pool.OrderExhausted: "Purchase order used up",
 	pool.NeverFits: "Never fits", pool.WaitingForDrain: "GPUs are being freed", pool.Reserved: "Reserved for another job", pool.PolicyWindow: "Not at this time of day",
-	pool.MinimumRun: "Minimum run time of borrowers", pool.Behind: "Behind others", pool.NotBefore: "Not before its time", pool.Dependency: "Waits for another job", pool.DependencyCycle: "Jobs wait for one another",
+	pool.MinimumRun: "Minimum run time of borrowers", pool.Behind: "Behind others", pool.NotBefore: "Not before its time", pool.Deadline: "Deadline can't be kept", pool.Dependency: "Waits for another job", pool.DependencyCycle: "Jobs wait for one another",
 	pool.Site: "Allowed sites", pool.Data: "Site of its data", pool.NoSubscription: "No subscription", pool.ProjectPaused: "Project or member paused",
 	pool.Maintenance: "Nodes in maintenance", pool.AdmissionPaused: "Admission paused", pool.ClassUnavailable: "GPU type out of service",
 }

@@ -21,6 +21,7 @@ const (
 	MinimumRun       ReasonCode = "minimum_run_time"
 	Behind           ReasonCode = "behind"
 	NotBefore        ReasonCode = "not_before"
+	Deadline         ReasonCode = "deadline"
 	Dependency       ReasonCode = "dependency"
 	Site             ReasonCode = "site"
 	Data             ReasonCode = "data"
@@ -102,6 +103,7 @@ var Reasons = []ReasonRow{
 	{MinimumRun, "MINIMUM_RUN", "Borrowers hold %[2]d %[6]s that their minimum run time protects; the first of these runs until %[4]s.", "the minimum run time ends"},
 	{Behind, "BEHIND", "Place %[1]d of %[3]d in the queue; jobs like it before it: %[2]d.", "the jobs before it start"},
 	{NotBefore, "NOT_BEFORE", "Starts no sooner than %[4]s, as asked.", "the time comes"},
+	{Deadline, "DEADLINE", "It can't end by its deadline any more: %[4]s.", "the deadline is moved, or it asks for a shorter run"},
 	{Dependency, "DEPENDENCY", "Waits for job %[5]s to finish.", "that job finishes"},
 	{DependencyCycle, "DEPENDENCY_CYCLE", "Waits for itself: a job that it depends on depends on it.", "a job of that circle is cancelled"},
 	{Site, "SITE", "The project may run on %[2]d of %[3]d nodes with %[6]s.", "the owner allows more sites"},

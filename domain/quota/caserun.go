@@ -114,6 +114,9 @@ func (p *casePool) add(c caseJob, running bool) error {
 		if c.NotBeforeMin != nil {
 			j.NotBefore = minute(*c.NotBeforeMin)
 		}
+		if c.DeadlineMin != nil {
+			j.Deadline = minute(*c.DeadlineMin)
+		}
 		p.jobs[id], p.owner[id] = j, c.Owner
 		if !running {
 			p.snap.Pending = append(p.snap.Pending, j)

@@ -71,6 +71,7 @@ type (
 		MaxRunMin    int            `json:"max_run_min"`
 		MinUntilMin  *int           `json:"min_run_until_min"`
 		NotBeforeMin *int           `json:"not_before_min"`
+		DeadlineMin  *int           `json:"deadline_min"`
 		Count        int            `json:"count"`
 	}
 	casePolicy struct {

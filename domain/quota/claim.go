@@ -37,6 +37,9 @@ func (e *engine) open(j *job, c int32, rule Rule) (*claim, bool) {
 	if rule == ByQuota || rule == ByPriority { // it may take burst work of its own organisation
 		room = max(room, e.ledger.roomBesideGuaranteed(c, j.account))
 	}
+	if e.now.Add(e.policy.Notice) > j.startBy { // they would be gone too late
+		return nil, false
+	}
 	if room < j.units || e.window(j, c) != 0 || !e.affordable(j, c) {
 		return nil, false
 	}

@@ -50,6 +50,7 @@ type engine struct {
 	jobs        []job
 	jobSlots    slots
 	notBefore   []int32 // jobs that wait for their own moment
+	deadlines   []int32 // jobs that have a deadline
 	lines       []queue // of organisation o and first class c: o*(classes+1)+c+1
 	buckets     []bucket
 	shapes      map[shape]int32 // in lanes of many buckets

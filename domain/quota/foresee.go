@@ -82,6 +82,9 @@ func (b *bounds) start(id pool.JobID) pool.Instant {
 			t = at
 		}
 	}
+	if t > j.startBy {
+		t = pool.Never // it may not start at all
+	}
 	b.known[id] = t
 	return t
 }

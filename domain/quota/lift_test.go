@@ -175,6 +175,8 @@ func (x *lifted) lift(r pool.Reason) {
 		x.org().NoSubscription = false
 	case pool.NotBefore:
 		x.change(func(j *Job) { j.NotBefore = 0 })
+	case pool.Deadline:
+		x.change(func(j *Job) { j.Deadline = 0 })
 	case pool.Dependency:
 		x.change(func(j *Job) {
 			j.DependsOn = slices.DeleteFunc(slices.Clone(j.DependsOn), func(d pool.JobID) bool { return string(d) == r.Ref })

@@ -83,6 +83,12 @@ func (e *engine) nextOfJobs(m *moment) bool {
 			m.add(j.of.NotBefore)
 		}
 	}
+	for _, i := range e.deadlines {
+		if j := &e.jobs[i]; !j.dead {
+			m.add(j.startBy + 1)
+			m.add(j.startBy.Add(-e.policy.Notice) + 1)
+		}
+	}
 	for b := range e.buckets {
 		j := e.headOf(int32(b))
 		if j == nil {

@@ -21,6 +21,7 @@ type job struct {
 	submitted  pool.Instant
 	maxRun     pool.Instant // milliseconds; 0 = none
 	longest    pool.Instant // maxRun rounded up to runStep
+	startBy    pool.Instant // the last moment at which it ends before its deadline; pool.Never without one
 	mask       int32
 	line       int32
 	position   int32 // in its line, from 1; set by explain
@@ -68,7 +69,7 @@ type shape struct {
 	n, g             int
 	tier             pool.Tier
 	priority         int
-	longest          pool.Instant
+	longest, startBy pool.Instant
 	fixed            bool
 }
 
@@ -83,6 +84,15 @@ func roundUp(run pool.Instant) pool.Instant {
 		return run
 	}
 	return (run + runStep - 1) / runStep * runStep
+}
+
+// startBy is the last moment at which a job can start and end before its
+// deadline; pool.Never when it has none.
+func (j *Job) startBy() pool.Instant {
+	if j.Deadline == 0 {
+		return pool.Never
+	}
+	return j.Deadline.Add(-max(0, j.MaxRun))
 }
 
 // endOf is when a job that starts now is stopped at the latest.
@@ -144,6 +154,9 @@ func (e *engine) file(i int32) {
 	l.jobs = append(l.jobs, i)
 	if j.of.NotBefore > e.now {
 		e.notBefore = append(e.notBefore, i)
+	}
+	if j.startBy != pool.Never {
+		e.deadlines = append(e.deadlines, i)
 	}
 	if len(j.of.DependsOn) > 0 {
 		e.dependents = append(e.dependents, i)
@@ -226,7 +239,7 @@ func (e *engine) readJob(j *job, p *Job) {
 	*j = job{of: p, org: e.orgAt[p.Org], account: accountOf(e, p.Org, p.Project, p.ID), tier: p.Tier, priority: p.Priority,
 		submitted: p.Submitted, maxRun: pool.Instant(p.MaxRun.Milliseconds()), fixed: p.Fixed, bucket: -1}
 	j.n, j.g = count(e, p.Nodes, "nodes", p.ID), count(e, p.GPUs, "GPUs", p.ID)
-	j.units, j.longest = j.n*j.g, roundUp(j.maxRun)
+	j.units, j.longest, j.startBy = j.n*j.g, roundUp(j.maxRun), p.startBy()
 	j.mask = e.narrow(e.projects[j.account].mask, p.DataSite)
 	e.classBuf = e.classBuf[:0]
 	for _, id := range p.Classes {
@@ -269,6 +282,9 @@ func (e *engine) chargeList(account int32, l []Charge) int32 {
 func (e *engine) excluded(j *job) []pool.Reason {
 	p := j.of
 	var out []pool.Reason
+	if j.startBy < e.now {
+		out = append(out, pool.Reason{Code: pool.Deadline, Until: p.Deadline})
+	}
 	if e.policy.AdmissionPaused {
 		out = append(out, pool.Reason{Code: pool.AdmissionPaused})
 	}
@@ -386,7 +402,7 @@ func (e *engine) sitesOf(account int32) string {
 
 // bucketOf finds or makes the bucket of a job that competes.
 func (e *engine) bucketOf(j *job) int32 {
-	k := shape{account: j.account, mask: j.mask, n: j.n, g: j.g, tier: j.tier, priority: j.priority, longest: j.longest, fixed: j.fixed,
+	k := shape{account: j.account, mask: j.mask, n: j.n, g: j.g, tier: j.tier, priority: j.priority, longest: j.longest, startBy: j.startBy, fixed: j.fixed,
 		classes: e.classList(j.classes), charges: e.chargeList(j.account, j.of.Charges)}
 	c := j.classes[0]
 	l := e.laneOf(c, j.account)

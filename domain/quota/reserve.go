@@ -34,7 +34,7 @@ func (e *engine) reserve(j *job, c int32, claims bool) bool {
 	}
 	e.tries[c]++
 	s := e.shadow(j, c, claims)
-	if s == nil {
+	if s == nil || s.at > j.startBy {
 		return false
 	}
 	org := e.org(c, j.org)

@@ -46,7 +46,7 @@ func (e *engine) sweepJobs() {
 			}
 		}
 	}
-	e.notBefore = slices.DeleteFunc(e.notBefore, dead)
+	e.notBefore, e.deadlines = slices.DeleteFunc(e.notBefore, dead), slices.DeleteFunc(e.deadlines, dead)
 	e.freeJobs = append(e.freeJobs, e.deadJobs...)
 	e.deadJobs = e.deadJobs[:0]
 }
@@ -113,7 +113,8 @@ func (e *engine) resume(now pool.Instant) {
 	e.touched = e.touched[:0]
 }
 
-// pass lets time go by: minimum run times end, and jobs come to their moment.
+// pass lets time go by: minimum run times end, jobs come to their moment, and
+// deadlines can be kept no more.
 func (e *engine) pass() {
 	e.guarded = slices.DeleteFunc(e.guarded, func(i int32) bool {
 		r := &e.runs[i]
@@ -134,6 +135,31 @@ func (e *engine) pass() {
 		e.fileBucket(i)
 		return true
 	})
+	e.deadlines = slices.DeleteFunc(e.deadlines, func(i int32) bool {
+		j := &e.jobs[i]
+		if j.dead || j.startBy >= e.now {
+			return j.dead
+		}
+		e.miss(i)
+		return true
+	})
+}
+
+// miss takes a job that can't end before its deadline any more out of the
+// contest; what was promised to it is looked at next.
+func (e *engine) miss(i int32) {
+	for k := range e.promises {
+		if o := &e.promises[k]; o.active && o.job == i {
+			e.deactivate(o)
+		}
+	}
+	j := &e.jobs[i]
+	if j.bucket >= 0 {
+		b := &e.buckets[j.bucket]
+		b.jobs, b.head = e.strike(b.jobs, b.loose, i), 0
+		j.bucket = -1
+	}
+	j.reasons = e.excluded(j)
 }
 
 // recommit counts anew what is committed against the budgets: it shrinks as

@@ -138,6 +138,7 @@ type Job struct {
 	Submitted pool.Instant  // age: the first submit, kept over attempts
 	MaxRun    time.Duration // declared limit of the next attempt; 0 = none. Compared in steps of 15 minutes, rounded up
 	NotBefore pool.Instant  // 0 = at once
+	Deadline  pool.Instant  // it starts only where it ends by then, MaxRun after its start; 0 = none
 	DependsOn []pool.JobID  // unfinished jobs only
 	DataSite  pool.SiteID   // where its volumes are; empty = anywhere
 	Paused    string

@@ -156,7 +156,7 @@ func (st *State) syncJobs(jobs []Job) bool {
 
 func sameJob(x, y *Job) bool {
 	return x.Org == y.Org && x.Project == y.Project && x.User == y.User && x.Nodes == y.Nodes && x.GPUs == y.GPUs && x.Tier == y.Tier &&
-		x.Priority == y.Priority && x.Submitted == y.Submitted && x.MaxRun == y.MaxRun && x.NotBefore == y.NotBefore && x.DataSite == y.DataSite &&
+		x.Priority == y.Priority && x.Submitted == y.Submitted && x.MaxRun == y.MaxRun && x.NotBefore == y.NotBefore && x.Deadline == y.Deadline && x.DataSite == y.DataSite &&
 		x.Paused == y.Paused && x.Fixed == y.Fixed && slices.Equal(x.Classes, y.Classes) && slices.Equal(x.DependsOn, y.DependsOn) && slices.Equal(x.Charges, y.Charges)
 }
 

@@ -34,7 +34,7 @@ func (l laws) waits() {
 
 // barred are the reasons for which a job may wait though GPUs and quota are
 // there.
-var barred = []pool.ReasonCode{pool.Budget, pool.Cap, pool.OrderExhausted, pool.Reserved, pool.PolicyWindow, pool.NotBefore, pool.Dependency,
+var barred = []pool.ReasonCode{pool.Budget, pool.Cap, pool.OrderExhausted, pool.Reserved, pool.PolicyWindow, pool.NotBefore, pool.Deadline, pool.Dependency,
 	pool.NoSubscription, pool.ProjectPaused, pool.AdmissionPaused}
 
 // I5: what fits by quota and on nodes, and isn't held by a named reason of

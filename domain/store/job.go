@@ -29,6 +29,7 @@ type jobRow struct {
 	MaxRunMs    int64  `gorm:"column:max_run_ms"`
 	Renewable   bool   `gorm:"column:renewable"`
 	NotBefore   int64  `gorm:"column:not_before"`
+	Deadline    int64  `gorm:"column:deadline"`
 	DependsOn   string `gorm:"column:depends_on"`
 	Spec        string `gorm:"column:spec"`
 	State       string `gorm:"column:state"`
@@ -52,7 +53,7 @@ func rowOfJob(j domain.Job) jobRow {
 		ID: string(j.ID), OrgID: string(j.Org), ProjectID: string(j.Project), UserID: string(j.User),
 		Name: j.Name, Search: strings.ToLower(j.Name + " " + string(j.ID)), Classes: toJSON(j.Classes),
 		Nodes: int64(j.Nodes), GPUsPerNode: int64(j.GPUsPerNode), Tier: string(j.Tier), Priority: int64(j.Priority),
-		MaxRunMs: j.MaxRun.Milliseconds(), Renewable: j.Renewable, NotBefore: int64(j.NotBefore), DependsOn: string(j.DependsOn),
+		MaxRunMs: j.MaxRun.Milliseconds(), Renewable: j.Renewable, NotBefore: int64(j.NotBefore), Deadline: int64(j.Deadline), DependsOn: string(j.DependsOn),
 		Spec: toJSON(j.Spec), State: string(j.State), Reasons: toJSON(j.Reasons), Position: int64(j.Position),
 		StartsBy: int64(j.StartsBy), UpTo: int64(j.UpTo), Attempts: int64(j.Attempts), SubmittedAt: int64(j.SubmittedAt),
 		EndedAt: int64(j.EndedAt), EndReason: string(j.End), EndDetail: printable(j.EndDetail), StopBy: j.StopBy, StopAsked: int64(j.StopAsked),
@@ -64,7 +65,7 @@ func (r jobRow) noun() (domain.Job, error) {
 		ID: pool.JobID(r.ID), Org: pool.OrgID(r.OrgID), Project: pool.ProjectID(r.ProjectID), User: pool.UserID(r.UserID),
 		Name: r.Name, Nodes: int(r.Nodes), GPUsPerNode: int(r.GPUsPerNode), Tier: pool.Tier(r.Tier),
 		Priority: int(r.Priority), MaxRun: time.Duration(r.MaxRunMs) * time.Millisecond, Renewable: r.Renewable,
-		NotBefore: pool.Instant(r.NotBefore), DependsOn: pool.JobID(r.DependsOn), State: domain.JobState(r.State),
+		NotBefore: pool.Instant(r.NotBefore), Deadline: pool.Instant(r.Deadline), DependsOn: pool.JobID(r.DependsOn), State: domain.JobState(r.State),
 		Position: int(r.Position), StartsBy: pool.Instant(r.StartsBy), UpTo: money.Amount(r.UpTo),
 		Attempts: int(r.Attempts), SubmittedAt: pool.Instant(r.SubmittedAt), EndedAt: pool.Instant(r.EndedAt),
 		End: domain.EndReason(r.EndReason), EndDetail: r.EndDetail, StopBy: r.StopBy, StopAsked: pool.Instant(r.StopAsked),
@@ -74,7 +75,7 @@ func (r jobRow) noun() (domain.Job, error) {
 
 // jobColumns are those that UpdateJob writes.
 var jobColumns = []string{"project_id", "user_id", "name", "search", "classes", "nodes", "gpus_per_node", "tier", "priority",
-	"max_run_ms", "renewable", "not_before", "depends_on", "spec", "state", "reasons", "position", "starts_by", "up_to",
+	"max_run_ms", "renewable", "not_before", "deadline", "depends_on", "spec", "state", "reasons", "position", "starts_by", "up_to",
 	"attempts", "ended_at", "end_reason", "end_detail", "stop_by", "stop_asked"}
 
 // Job of the organisation.

@@ -87,7 +87,7 @@ func aJob(org pool.OrgID, n int) domain.Job {
 	return domain.Job{
 		ID: pool.JobID(fmt.Sprintf("j-%s-%06d", org, n)), Org: org, Project: pool.ProjectID("lab-" + org), User: pool.UserID("ada-" + org),
 		Name: fmt.Sprintf("train %d %s", n, hardText), Classes: []pool.ClassID{"a100-80g", "h100-80g"}, Nodes: 2, GPUsPerNode: 4,
-		Tier: pool.Burst, Priority: 7, MaxRun: 90 * time.Minute, Renewable: true, NotBefore: 5, DependsOn: "j-other",
+		Tier: pool.Burst, Priority: 7, MaxRun: 90 * time.Minute, Renewable: true, NotBefore: 5, Deadline: 9, DependsOn: "j-other",
 		Spec:  domain.JobSpec{Template: "train", Image: "python:3", Command: "python", Args: []string{"-c", hardText}, Env: map[string]string{"K": hardText}, Sim: &domain.Sim{LengthMs: 5, OOM: true}},
 		State: domain.JobWaiting, Reasons: []pool.Reason{{Code: pool.QuotaFull, Class: "a100-80g", Need: 8, Have: 3, Limit: 10, Until: 9, Ref: hardText}},
 		Position: 3, StartsBy: 77, UpTo: 38_400, Attempts: 2, SubmittedAt: storetest.Start + pool.Instant(n/2),
