@@ -184,10 +184,10 @@ func verdict(ok bool) string {
 	return "missed"
 }
 
-// BenchmarkDecide takes cold decisions, and decisions of a kept state after one
-// event each, in the sizes at which other engines are measured. It prints the
-// goal, what was measured, and whether it is met, in processor time of the
-// deciding thread; beside it what sorting the waiting jobs once costs.
+// BenchmarkDecide takes cold decisions in the sizes at which other engines are
+// measured. It prints the goal, what was measured, and whether it is met, in
+// processor time of the deciding thread; beside it what sorting the waiting
+// jobs once costs.
 func BenchmarkDecide(b *testing.B) {
 	for _, x := range yardsticks {
 		b.Run(x.name, func(b *testing.B) {
@@ -212,13 +212,27 @@ func BenchmarkDecide(b *testing.B) {
 			}
 			b.Logf("%s, cold: goal 100ms, measured %v, %s; %d admitted, %d promised, %d evictions; sorting the jobs once %v", x.name,
 				best.Round(10*time.Microsecond), verdict(best < 100*time.Millisecond), len(p.Admit), len(p.Reclaim), victims, sorting.Round(10*time.Microsecond))
-			eventsOf(b, x.name, s)
+		})
+	}
+}
+
+// BenchmarkDecideAfterEvent takes decisions of a kept state after one event
+// each, in the same sizes.
+func BenchmarkDecideAfterEvent(b *testing.B) {
+	for _, x := range yardsticks {
+		b.Run(x.name, func(b *testing.B) {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			s := x.of()
+			for b.Loop() {
+				eventsOf(b, x.name, s)
+			}
 		})
 	}
 }
 
 // eventsOf measures what one event costs a kept state: an attempt ends, a job
-// comes, a job is cancelled, a minute passes.
+// comes, or a job is cancelled, and a second passes.
 func eventsOf(b *testing.B, name string, s Snapshot) {
 	var before, after runtime.MemStats
 	runtime.GC()

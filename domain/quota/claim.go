@@ -16,6 +16,9 @@ type claim struct {
 	taken []int32
 	short int // nodes with enough GPUs still missing
 	slow  bool
+
+	version uint64 // of the class, before anything was taken
+	touched int
 }
 
 // milder is the order of victims that owe nothing to anybody: lower priority,
@@ -43,7 +46,7 @@ func (e *engine) open(j *job, c int32, rule Rule) (*claim, bool) {
 	if room < j.units || e.window(j, c) != 0 || !e.affordable(j, c) {
 		return nil, false
 	}
-	k := &claim{e: e, j: j, c: c, rule: rule, slow: e.anyPrivate || e.reserved[c].set && e.reserved[c].org == j.org}
+	k := &claim{e: e, j: j, c: c, rule: rule, version: e.versions[c], touched: len(e.touched), slow: e.anyPrivate || e.reserved[c].set && e.reserved[c].org == j.org}
 	k.short = j.n - k.fitting()
 	return k, true
 }
@@ -100,12 +103,13 @@ func (k *claim) take(i int32) {
 	k.taken = append(k.taken, i)
 }
 
-// undo gives everything back.
+// undo gives everything back: the class is as it was.
 func (k *claim) undo() {
 	for i := len(k.taken) - 1; i >= 0; i-- {
 		k.turn(k.taken[i], false)
 	}
 	k.taken = nil
+	k.e.versions[k.c], k.e.touched = k.version, k.e.touched[:k.touched]
 }
 
 // minimise gives back, last taken first, every victim that isn't needed.

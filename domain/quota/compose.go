@@ -143,6 +143,9 @@ func (e *engine) clearNotice(victims []int32) {
 func (e *engine) nextStep() {
 	e.plan = Plan{Version: e.in.Version}
 	clear(e.surplus)
+	if e.policy.FairReclaim { // which looks at the surplus
+		e.forgetRefusals()
+	}
 	clear(e.tries)
 	e.cleared = 0
 	for c := range e.reserved {

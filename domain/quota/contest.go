@@ -2,21 +2,30 @@ package quota
 
 import "gpupool/domain/pool"
 
+// rules say who takes part in a contest, and in which order.
+type rules struct {
+	kind   kind
+	takes  tiers
+	key    func(o, c int32, units int) share     // the smallest is asked first
+	byPrio bool                                  // equal keys: priority before age
+	may    func(o, account int32, s *stand) bool // false: refused for certain, as things are
+	over   func() bool                           // nobody else could be taken; may be nil
+}
+
 // contest asks the heads of the organisations' queues one after the other, in
 // an order that follows what the contest itself changes. Its slices are kept
 // from one contest to the next.
 type contest struct {
-	e       *engine
-	takes   func(*job) bool
-	key     func(o int32, j *job) share // the smallest is asked first
-	byPrio  bool                        // equal keys: priority before age
-	buckets [][]int32                   // of each lane: a heap of its buckets
-	fronts  []front                     // of each lane
-	lanes   [][]int32                   // of each organisation: a heap of its lanes
-	at      []int32                     // where a lane lies in the heap of its organisation, -1 = not
-	orgs    heap[int32]                 // organisations
-	place   []int32                     // where an organisation lies in orgs, -1 = not
-	keys    []entry
+	rules
+	e      *engine
+	next   []int32     // of each lane: where the contest is in its order
+	fronts []front     // of each lane
+	lanes  [][]int32   // of each organisation: a heap of its lanes
+	mine   heap[int32] // one of them
+	at     []int32     // where a lane lies in the heap of its organisation, -1 = not
+	orgs   heap[int32] // organisations
+	place  []int32     // where an organisation lies in orgs, -1 = not
+	keys   []entry
 }
 
 // entry is what an organisation is compared by.
@@ -28,41 +37,43 @@ type entry struct {
 
 // front is the head of a lane with what it is compared by.
 type front struct {
-	job        *job
-	used       share // of its project, in the lane's class
-	guaranteed bool
+	stand
+	used share // of its project, in the lane's class
 }
 
 // touch is a project whose use of a class changed.
 type touch struct{ class, account int32 }
 
-// run offers every head to try until each is admitted or was refused once.
-// over, which may be nil, ends it as soon as nobody else could be taken.
-func (e *engine) contest(takes func(*job) bool, key func(int32, *job) share, byPrio bool, over func() bool, try func(*job) bool) {
+// fewRefusals in a row are asked before a contest looks whether anybody is left
+// that could be taken; each time twice as many.
+const fewRefusals = 16
+
+// contest offers every head to try until each is admitted or was refused once.
+// It ends as soon as nobody could be taken any more: a refusal changes nothing.
+func (e *engine) contest(r rules, try func(*job) bool) {
 	c := &e.ring
-	c.e, c.takes, c.key, c.byPrio = e, takes, key, byPrio
-	if over != nil && over() {
+	c.e, c.rules = e, r
+	if c.over != nil && c.over() || !c.lineUp() {
 		e.touched = e.touched[:0]
 		return
 	}
 	c.start()
-	for len(c.orgs.items) > 0 {
+	for refused, patience := 0, fewRefusals; len(c.orgs.items) > 0; {
 		o := c.orgs.items[0]
 		l := c.lanes[o][0]
-		j := c.fronts[l].job
-		e.work.asked++
-		if try(j) {
-			j.done = true
-			if e.headOf(c.buckets[l][0]) != nil {
-				c.lane(l).fix(0)
-			} else {
-				c.drop(l)
-			}
+		if c.ask(l, try) {
+			refused = 0
 		} else {
-			c.drop(l)
+			refused++
 		}
-		if over != nil && over() {
+		if c.over != nil && c.over() {
 			break
+		}
+		if refused >= patience {
+			if !c.anyLeft() {
+				break
+			}
+			patience *= 2
 		}
 		c.renew(l, o)
 		for i, t := range e.touched {
@@ -84,29 +95,45 @@ func (e *engine) contest(takes func(*job) bool, key func(int32, *job) share, byP
 	e.touched = e.touched[:0]
 }
 
+// ask offers the head of a lane to try.
+func (c *contest) ask(l int32, try func(*job) bool) bool {
+	e, f := c.e, &c.fronts[l]
+	if c.may(e.lanes[l].org, e.lanes[l].account, &f.stand) {
+		j := &e.jobs[f.head]
+		e.work.asked++
+		if try(j) {
+			j.done = true
+			e.moveOn(l, c.next[l])
+			return true
+		}
+		e.remember(c.kind, &f.stand)
+	}
+	c.next[l]++
+	return false
+}
+
+// lineUp brings all to their places; false when none of them could be taken.
+func (c *contest) lineUp() bool {
+	c.next = grown(c.next, len(c.e.lanes))
+	clear(c.next)
+	for l := range c.e.lanes {
+		c.e.lineUp(int32(l))
+	}
+	return c.anyLeft()
+}
+
+// start makes the heaps.
 func (c *contest) start() {
 	e := c.e
-	c.buckets = grown(c.buckets, len(e.lanes))
-	c.fronts = grown(c.fronts, len(e.lanes))
-	c.at = grown(c.at, len(e.lanes))
-	c.lanes = grown(c.lanes, len(e.orgs))
-	c.place, c.keys = grown(c.place, len(e.orgs)), grown(c.keys, len(e.orgs))
+	c.fronts, c.at = grown(c.fronts, len(e.lanes)), grown(c.at, len(e.lanes))
+	c.lanes, c.place, c.keys = grown(c.lanes, len(e.orgs)), grown(c.place, len(e.orgs)), grown(c.keys, len(e.orgs))
+	c.mine = heap[int32]{less: c.ahead, moved: func(l int32, at int) { c.at[l] = int32(at) }}
 	c.orgs = heap[int32]{items: c.orgs.items[:0], less: c.before, moved: func(o int32, at int) { c.place[o] = int32(at) }}
 	for o := range e.orgs {
 		c.place[o] = -1
 		c.lanes[o] = c.lanes[o][:0]
 		for _, l := range e.orgs[o].lanes {
-			c.at[l] = -1
-			c.buckets[l] = c.buckets[l][:0]
-			for _, b := range e.lanes[l].buckets {
-				if j := e.headOf(b); j != nil && c.takes(j) {
-					c.buckets[l] = append(c.buckets[l], b)
-				}
-			}
-			if len(c.buckets[l]) > 0 {
-				c.lane(l).init()
-				c.read(l)
-				c.fronts[l].used = e.used(e.lanes[l].class, e.lanes[l].account)
+			if c.at[l] = -1; c.read(l) {
 				c.at[l] = int32(len(c.lanes[o]))
 				c.lanes[o] = append(c.lanes[o], l)
 			}
@@ -122,6 +149,81 @@ func (c *contest) start() {
 	e.touched = e.touched[:0]
 }
 
+// anyLeft says whether one of those who weren't asked yet could be taken.
+func (c *contest) anyLeft() bool {
+	for l := range c.e.lanes {
+		x := &c.e.lanes[l]
+		for i := int(c.next[l]); i < len(x.order); i++ {
+			if s := &x.order[i]; c.takes.has(s.tier) && c.may(x.org, x.account, s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// read takes the head of a lane from its order; false when it has none.
+func (c *contest) read(l int32) bool {
+	x := &c.e.lanes[l]
+	for ; int(c.next[l]) < len(x.order); c.next[l]++ {
+		if s := &x.order[c.next[l]]; c.takes.has(s.tier) {
+			c.fronts[l] = front{*s, c.e.used(x.class, x.account)}
+			return true
+		}
+	}
+	return false
+}
+
+// kind is what a head is asked for.
+type kind int
+
+const (
+	byQuota kind = iota
+	byPriority
+	bySurplus
+	byFairness
+	byIdle
+	kindsOfAsking
+)
+
+// remember notes that a head was refused in the classes as they are. What money
+// refuses isn't noted: other classes move it too.
+func (e *engine) remember(k kind, s *stand) {
+	if s.paid {
+		return
+	}
+	if n := len(e.buckets); len(e.refused[k]) < n {
+		e.refused[k] = append(e.refused[k], make([]refusal, n-len(e.refused[k]))...)
+	}
+	e.refused[k][s.bucket] = refusal{s.head, e.versionOf(s)}
+}
+
+// refusal is the head that was refused, and the state in which it was.
+type refusal struct {
+	head    int32
+	version uint64
+}
+
+// remembers says whether a head was refused already in the classes as they are.
+func (e *engine) remembers(k kind, s *stand) bool {
+	return int(s.bucket) < len(e.refused[k]) && e.refused[k][s.bucket] == refusal{s.head, e.versionOf(s)}
+}
+
+func (e *engine) forgetRefusals() {
+	for c := range e.versions {
+		e.versions[c]++
+	}
+}
+
+// versionOf counts what has changed in the classes of a job: a count only grows.
+func (e *engine) versionOf(s *stand) uint64 {
+	sum := uint64(0)
+	for _, c := range e.classLists[s.classes] {
+		sum += e.versions[c]
+	}
+	return sum
+}
+
 // grown is a slice of that length that keeps what it has.
 func grown[T any](s []T, n int) []T {
 	if n <= cap(s) {
@@ -130,40 +232,17 @@ func grown[T any](s []T, n int) []T {
 	return append(s[:cap(s)], make([]T, n-cap(s))...)
 }
 
-// lane is the heap of a lane's buckets, by the order of their heads.
-func (c *contest) lane(l int32) *heap[int32] {
-	return &heap[int32]{items: c.buckets[l], less: func(x, y int32) bool { return c.e.jobBefore(c.e.headOf(x), c.e.headOf(y)) }}
-}
-
 // own is the heap of an organisation's lanes.
 func (c *contest) own(o int32) *heap[int32] {
-	return &heap[int32]{items: c.lanes[o], less: c.ahead, moved: func(l int32, at int) { c.at[l] = int32(at) }}
-}
-
-// read takes the head of a lane from its buckets.
-func (c *contest) read(l int32) {
-	j := c.e.headOf(c.buckets[l][0])
-	c.fronts[l].job, c.fronts[l].guaranteed = j, j.tier == pool.Guaranteed
-}
-
-// drop takes the first bucket out of a lane.
-func (c *contest) drop(l int32) {
-	h := c.buckets[l]
-	last := len(h) - 1
-	h[0] = h[last]
-	c.buckets[l] = h[:last]
-	if last > 0 {
-		c.lane(l).down(0)
-	}
+	c.mine.items = c.lanes[o]
+	return &c.mine
 }
 
 // renew brings the first lane of an organisation to its place after its head
 // changed.
 func (c *contest) renew(l, o int32) {
 	h := c.own(o)
-	if len(c.buckets[l]) > 0 {
-		c.read(l)
-		c.fronts[l].used = c.e.used(c.e.lanes[l].class, c.e.lanes[l].account)
+	if c.read(l) {
 		h.fix(int(c.at[l]))
 		return
 	}
@@ -177,16 +256,16 @@ func (c *contest) renew(l, o int32) {
 // that the order that admits is the order that stops.
 func (c *contest) ahead(x, y int32) bool {
 	a, b := &c.fronts[x], &c.fronts[y]
-	if a.guaranteed != b.guaranteed {
-		return a.guaranteed
+	if g := a.tier == pool.Guaranteed; g != (b.tier == pool.Guaranteed) {
+		return g
 	}
-	if c.e.policy.OwnPriority && a.job.priority != b.job.priority {
-		return a.job.priority > b.job.priority
+	if c.e.policy.OwnPriority && a.priority != b.priority {
+		return a.priority > b.priority
 	}
 	if s := a.used.compare(b.used); s != 0 {
 		return s < 0
 	}
-	return c.e.jobBefore(a.job, b.job)
+	return c.e.standOrder(&a.stand, &b.stand) < 0
 }
 
 // used is the part of its quota that an account uses; use without quota is
@@ -201,10 +280,11 @@ func (e *engine) used(c, a int32) share {
 
 // aim reads the key of an organisation from its first lane.
 func (c *contest) aim(o int32) {
-	j := c.fronts[c.lanes[o][0]].job
-	c.keys[o] = entry{c.key(o, j), 0, j.submitted}
+	l := c.lanes[o][0]
+	f := &c.fronts[l]
+	c.keys[o] = entry{c.key(o, c.e.lanes[l].class, int(f.units)), 0, f.submitted}
 	if c.byPrio {
-		c.keys[o].priority = j.priority
+		c.keys[o].priority = f.priority
 	}
 }
 

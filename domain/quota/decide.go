@@ -20,17 +20,17 @@ func (e *engine) decide() {
 	e.enforce()
 	for before := -1; before != e.moves(); {
 		before = e.moves()
-		e.contest(entitledWork, e.byQuotaUsed, false, nil, e.takeQuota)
+		e.contest(e.owners(), e.takeQuota)
 		e.reconsider(true)
 		if e.policy.OwnPriority {
-			e.contest(burst, e.byQuotaUsed, false, nil, func(j *job) bool { return e.inSome(j, e.byPriority) })
+			e.contest(rules{kind: byPriority, takes: burst, key: e.byQuotaUsed, may: func(_, _ int32, s *stand) bool { return !e.remembers(byPriority, s) }}, func(j *job) bool { return e.inSome(j, e.byPriority) })
 		}
-		e.contest(burst, e.byScore, true, e.noSurplus, e.takeSurplus)
+		e.contest(e.borrowers(), e.takeSurplus)
 		e.reconsider(false)
 		if e.policy.FairReclaim {
-			e.contest(burst, e.byScore, true, nil, func(j *job) bool { return e.inSome(j, e.byFairness) })
+			e.contest(rules{kind: byFairness, takes: burst, key: e.byScore, byPrio: true, may: func(_, _ int32, s *stand) bool { return !e.remembers(byFairness, s) }}, func(j *job) bool { return e.inSome(j, e.byFairness) })
 		}
-		e.contest(spot, e.byScore, false, e.noneFree, e.takeIdle)
+		e.contest(rules{kind: byIdle, takes: spot, key: e.byScore, may: e.mayIdle, over: e.noneFree}, e.takeIdle)
 		e.giveBack()
 	}
 	e.nameVictims()
@@ -71,19 +71,80 @@ func (e *engine) moves() int {
 	return n
 }
 
-func entitledWork(j *job) bool { return j.tier != pool.Spot }
-func burst(j *job) bool        { return j.tier == pool.Burst }
-func spot(j *job) bool         { return j.tier == pool.Spot }
+// tiers is a set of them.
+type tiers int8
+
+const (
+	spot tiers = 1 << iota
+	burst
+	guaranteed
+)
+
+func (s tiers) has(t pool.Tier) bool {
+	switch t {
+	case pool.Spot:
+		return s&spot != 0
+	case pool.Burst:
+		return s&burst != 0
+	}
+	return s&guaranteed != 0
+}
+
+func (e *engine) owners() rules {
+	return rules{kind: byQuota, takes: burst | guaranteed, key: e.byQuotaUsed, may: e.mayClaim}
+}
+
+func (e *engine) borrowers() rules {
+	return rules{kind: bySurplus, takes: burst, key: e.byScore, byPrio: true, may: e.maySurplus, over: e.noSurplus}
+}
+
+// mayClaim, maySurplus and mayIdle are what takeQuota, takeSurplus and takeIdle
+// ask for at least. They are quick, and false is certain.
+func (e *engine) mayClaim(o, _ int32, s *stand) bool {
+	inside := false
+	for _, c := range e.classLists[s.classes] {
+		org := e.org(c, o)
+		used := org.use
+		if s.tier == pool.Guaranteed {
+			used = org.guaranteed
+		}
+		k := int(s.units)
+		if k <= org.subtree && e.mayReserve(c) {
+			return true
+		}
+		inside = inside || used+k <= org.subtree
+	}
+	return inside && !e.remembers(byQuota, s)
+}
+
+func (e *engine) maySurplus(_, account int32, s *stand) bool {
+	fits := false
+	for _, c := range e.classLists[s.classes] {
+		if e.policy.ReserveAfter > 0 && e.mayReserve(c) {
+			return true
+		}
+		fits = fits || e.spotUse[c] > 0 || e.racks[c].at.may(s) && e.ledger.avail(c, account) >= int(s.units)
+	}
+	return fits && !e.remembers(bySurplus, s)
+}
+
+func (e *engine) mayIdle(_, _ int32, s *stand) bool {
+	for _, c := range e.classLists[s.classes] {
+		if e.racks[c].at.may(s) && e.ledger.avail(c, 0)-e.spotUse[c] >= int(s.units) {
+			return !e.remembers(byIdle, s)
+		}
+	}
+	return false
+}
 
 // byQuotaUsed asks first who uses the least of its quota in the head's class.
-func (e *engine) byQuotaUsed(o int32, j *job) share { return e.used(j.classes[0], o+1) }
+func (e *engine) byQuotaUsed(o, c int32, _ int) share { return e.used(c, o+1) }
 
 // byScore asks first who would have the least surplus by weight, with half of
 // its decayed loan use added. It is local to the class: what is borrowed in
 // one class costs nothing in another.
-func (e *engine) byScore(o int32, j *job) share {
-	c := j.classes[0]
-	have := int64(e.org(c, o).over()+j.units)*1000 + e.loanMean[e.oc(c, o)]/2
+func (e *engine) byScore(o, c int32, units int) share {
+	have := int64(e.org(c, o).over()+units)*1000 + e.loanMean[e.oc(c, o)]/2
 	return share{have, int64(e.orgs[o].weight) * int64(max(1, e.whole[c]))}
 }
 

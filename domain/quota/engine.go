@@ -46,6 +46,8 @@ type engine struct {
 	surplus    []bool  // got surplus in this step, like held
 	touched    []touch // projects whose use changed, for the contests
 	ring       contest
+	versions   []uint64                 // of a class: how often its work, nodes or reservation changed
+	refused    [kindsOfAsking][]refusal // of a bucket
 
 	jobs        []job
 	jobSlots    slots
@@ -166,6 +168,8 @@ func (e *engine) indexClasses() {
 	e.whole = make([]int, n)
 	e.reserved = make([]reservation, n)
 	e.tries = make([]int, n)
+	e.versions = make([]uint64, n)
+	e.forgetRefusals() // so that none stands for a state
 }
 
 // indexAccounts numbers organisations and projects. Each organisation has one

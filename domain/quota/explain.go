@@ -65,9 +65,11 @@ func Explain(s Snapshot, plan Plan, now pool.Instant) []ClassState {
 	s.Brief = true
 	next := after(&s, plan, now)
 	e := build(&next, now)
-	owners := &contest{e: e, takes: entitledWork, key: e.byQuotaUsed}
+	owners := &contest{e: e, rules: e.owners()}
+	owners.lineUp()
 	owners.start()
-	borrowers := &contest{e: e, takes: burst, key: e.byScore, byPrio: true}
+	borrowers := &contest{e: e, rules: e.borrowers()}
+	borrowers.lineUp()
 	borrowers.start()
 	out := make([]ClassState, len(e.classes))
 	for c := range e.classes {
@@ -157,14 +159,16 @@ func (k *contest) turns(c int32) []Turn {
 		var best *job
 		first := int32(-1)
 		for _, l := range e.orgs[o].lanes {
-			if e.lanes[l].class != c || len(k.buckets[l]) == 0 {
+			if e.lanes[l].class != c || k.at[l] < 0 {
 				continue
 			}
-			for _, b := range k.buckets[l] {
-				x.Waiting += len(e.buckets[b].jobs) - e.buckets[b].head
+			for _, s := range e.lanes[l].order {
+				if k.takes.has(s.tier) {
+					x.Waiting += len(e.buckets[s.bucket].jobs) - e.buckets[s.bucket].head
+				}
 			}
 			if first < 0 || k.ahead(l, first) {
-				first, best = l, k.fronts[l].job
+				first, best = l, &e.jobs[k.fronts[l].head]
 			}
 		}
 		a := e.org(c, x.o)
@@ -178,8 +182,8 @@ func (k *contest) turns(c int32) []Turn {
 		} else {
 			x.Head, x.Units, x.Inside = e.id(best), best.units, e.entitled(best, c)
 		}
-		x.j, x.key = best, k.key(x.o, best)
-		score := e.byScore(x.o, best)
+		x.j, x.key = best, k.key(x.o, c, best.units)
+		score := e.byScore(x.o, c, best.units)
 		x.ScoreNum, x.ScoreDen = score.num, score.den
 		all = append(all, x)
 	}

@@ -171,6 +171,7 @@ func (e *engine) unreserve(j *job) {
 
 func (e *engine) clearReservation(c int32) {
 	e.reserved[c] = reservation{}
+	e.versions[c]++
 	for i := e.racks[c].lo; i < e.racks[c].hi; i++ {
 		e.nodes[i].slack = unlimited
 	}

@@ -89,6 +89,18 @@ func (s *shelf) init(nodes []node, free func(*node) int) {
 	}
 }
 
+// may says whether there could be nodes for a job.
+func (s *shelf) may(j *stand) bool {
+	if s.free < int(j.units) {
+		return false
+	}
+	left := int(j.n)
+	for b := min(int(j.g), bigNode); b <= bigNode && left > 0; b++ {
+		left -= s.count[b]
+	}
+	return left <= 0
+}
+
 // moved puts the node at k into its bucket after its count changed.
 func (s *shelf) moved(k, before, after int) {
 	s.free += after - before
@@ -188,6 +200,7 @@ func (e *engine) shift(i int32, held, planned int) {
 	now, later := n.now(), n.later()
 	n.held += held
 	n.planned += planned
+	e.versions[n.class]++
 	r := &e.racks[n.class]
 	if x := n.now(); x != now {
 		r.at.moved(int(i-r.lo), now, x)

@@ -55,7 +55,9 @@ func (e *engine) openPromises() {
 		}
 		if !o.active {
 			e.notice(o)
-			e.jobs[o.job].done = true
+			j := &e.jobs[o.job]
+			j.done = true
+			e.stir(j.bucket)
 		}
 	}
 	for i := range e.promises { // one may count on the victims of another
@@ -177,7 +179,7 @@ func (e *engine) deactivate(o *openPromise) {
 	e.leave(o.run)
 	if j := &e.jobs[o.job]; !j.dead && j.bucket >= 0 {
 		j.done, j.promised = false, false
-		e.buckets[j.bucket].head = 0
+		e.stir(j.bucket)
 	}
 	for _, v := range o.victims {
 		r := &e.runs[v]
@@ -197,7 +199,7 @@ func (e *engine) giveUp(o *openPromise, why WithdrawReason) {
 	e.release(o.run)
 	j := &e.jobs[o.job]
 	j.done, j.promised = false, false
-	e.buckets[j.bucket].head = 0 // it may have been passed over
+	e.stir(j.bucket) // it may have been passed over
 	o.over = true
 	for _, v := range o.victims {
 		e.runs[v].promised--

@@ -42,17 +42,12 @@ type job struct {
 // only its head is asked.
 type bucket struct {
 	shape
-	lane  int32
-	jobs  []int32 // by age, then id
-	head  int
-	loose bool          // the jobs aren't in order
-	never []pool.Reason // why such a job can't ever start; nil when it can
-}
-
-// lane is the buckets of one project for one first class.
-type lane struct {
-	org, account, class int32
-	buckets             []int32
+	lane    int32
+	jobs    []int32 // by age, then id
+	head    int
+	loose   bool          // the jobs aren't in order
+	stirred bool          // the lane's order may have another head
+	never   []pool.Reason // why such a job can't ever start; nil when it can
 }
 
 // queue is that of one organisation for one first class, in which a job has
@@ -180,13 +175,16 @@ func (e *engine) fileBucket(i int32) {
 		b.loose = !e.jobBefore(&e.jobs[b.jobs[n-1]], j)
 	}
 	b.jobs = append(b.jobs, i)
-	b.head = 0
+	e.stir(j.bucket)
 }
 
 // forget takes a job out. The lists pass over it.
 func (e *engine) forget(i int32) {
 	j := &e.jobs[i]
 	e.jobSlots.drop(e.hashJob(i), i)
+	if j.bucket >= 0 && !j.done {
+		e.stir(j.bucket)
+	}
 	j.dead, j.done, j.promised = true, true, false
 	e.deadJobs = append(e.deadJobs, i)
 }

@@ -53,6 +53,7 @@ func (e *engine) reserve(j *job, c int32, claims bool) bool {
 		e.nodes[i].slack = s.free[i-e.racks[c].lo] - j.g
 	}
 	e.reserved[c] = v
+	e.versions[c]++
 	return true
 }
 

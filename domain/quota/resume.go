@@ -76,6 +76,7 @@ func (e *engine) resume(now pool.Instant) {
 		e.now = now
 		e.pass()
 	}
+	e.forgetRefusals()
 	e.plan = Plan{Version: e.in.Version}
 	clear(e.surplus)
 	clear(e.tries)

@@ -273,6 +273,7 @@ func when(yes bool, n int) int {
 func (e *engine) count1(i int32, sign int) {
 	r := &e.runs[i]
 	k := sign * r.units
+	e.versions[r.class]++
 	if r.tier == pool.Spot {
 		e.spotUse[r.class] += k
 	} else {
