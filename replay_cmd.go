@@ -50,6 +50,7 @@ What --with and --without take, also several with commas between:
 			if err != nil {
 				return err
 			}
+			what.asked = cmd.Flags().Changed("expected")
 			settings, err := what.settings(p)
 			if err != nil {
 				return err
@@ -111,13 +112,14 @@ type whatIf struct {
 	compare, with, without []string
 	check                  bool
 	expected               int
+	asked                  bool // for it, by the flag
 }
 
 func (w *whatIf) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&w.compare, "compare", nil, "run beside it on another pool.json, or as fcfs (first come, first served, without quotas) or fit (the same, but what fits may pass); may be repeated")
 	c.Flags().StringArrayVar(&w.with, "with", nil, "run beside it with these switched on; may be repeated")
 	c.Flags().StringArrayVar(&w.without, "without", nil, "run beside it without these; may be repeated")
-	c.Flags().IntVar(&w.expected, "expected", 0, "ask when so many of the jobs that wait (up to twice as many) will start, and say how true it came; takes up to a second for each")
+	c.Flags().IntVar(&w.expected, "expected", 40, "ask when so many of the jobs that have to wait will start, spread over the time, and say how true it came; a tenth of a second for each, 0 for none (with several settings: 0 unless given)")
 	c.Flags().BoolVar(&w.check, "check", false, "check at every change that no member is below its guarantee while work of it waits that would fit in a borrower's place")
 }
 
@@ -160,6 +162,11 @@ func (w *whatIf) settings(p replay.Pool) ([]replay.Setting, error) {
 		}
 		s.Name = strings.TrimSuffix(filepath.Base(name), ".json")
 		out = append(out, s)
+	}
+	for i := range out {
+		if len(out) > 1 && !w.asked {
+			out[i].Calibrate = 0
+		}
 	}
 	return out, nil
 }

@@ -329,5 +329,3 @@ func TestWorkGrowsNoFasterThanItsSize(t *testing.T) {
 		}
 	}
 }
-
-func (w work) sum() int { return w.asked + w.nodes + w.compared }

@@ -93,6 +93,8 @@ type engine struct {
 // work counts what a decision did, so that its growth can be tested.
 type work struct{ asked, nodes, compared int }
 
+func (w work) sum() int { return w.asked + w.nodes + w.compared }
+
 type orgState struct {
 	id     pool.OrgID
 	weight int

@@ -258,21 +258,21 @@ func (e *engine) victim(i int32) Victim {
 // and no owner claims: one play of the future for all of them, of at most
 // `most` decisions. A job whose start lies beyond it is absent.
 func Starts(s Snapshot, plan Plan, now pool.Instant, most int) map[pool.JobID]pool.Instant {
-	f := newForecast(s, now)
 	out := map[pool.JobID]pool.Instant{}
-	for left := most; ; left-- {
+	for _, a := range plan.Admit {
+		out[a.Job] = now
+	}
+	f := newForecast(after(&s, plan, now), now, nil, nil)
+	for left, waits := most, len(s.Pending); left > 0 && len(out) < waits; left-- {
+		plan, ok := f.look(f.now.Sub(now) / sharp)
+		if !ok {
+			break
+		}
 		for _, a := range plan.Admit {
 			if _, ok := out[a.Job]; !ok {
-				out[a.Job] = now
+				out[a.Job] = f.now
 			}
 		}
-		f.apply(plan, "", now)
-		next, ok := f.next(now, func(n int) int { return (n - 1) / max(1, left) })
-		if !ok || left <= 0 || len(f.snap.Pending) == 0 {
-			return out
-		}
-		now = next
-		f.end(now)
-		plan = Decide(f.snap, now)
 	}
+	return out
 }

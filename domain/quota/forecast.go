@@ -2,157 +2,239 @@ package quota
 
 import (
 	"slices"
+	"time"
 
 	"gpupool/domain/pool"
 )
 
-// forecast is a pool that lives on with nothing new submitted. Everything runs
-// to its declared end, or to the end that ends draws for it.
+// forecast is a pool that lives on. Everything runs to its declared end, or to
+// the end that ends draws for it; coming is what is submitted later.
 type forecast struct {
-	snap  Snapshot
-	jobs  map[pool.JobID]Job
-	tries map[pool.JobID]int
-	ends  func(a *Attempt, now pool.Instant) pool.Instant // nil: the declared end
-	drawn map[pool.AttemptID]pool.Instant
-	from  pool.Instant
+	st     *State
+	from   pool.Instant
+	now    pool.Instant
+	ends   func(a *Attempt, now pool.Instant) pool.Instant // nil: the declared end
+	coming func() (Job, bool)                              // the next submission, in order; nil: none
+	come   *Job                                            // of them, the one that is next
+	wake   pool.Instant
+	due    heap[due]
+	stays  map[pool.AttemptID]stay
+	waits  map[pool.JobID][]pool.JobID // who waits for the end of a job
+	held   map[pool.JobID]Job          // the jobs that wait for others
+	turns  int
+	ops    int  // work of all decisions so far
+	coarse bool // several changes were taken at one look
+	late   time.Duration
 }
 
-func newForecast(s Snapshot, now pool.Instant) *forecast {
-	f := &forecast{snap: s, from: now, jobs: make(map[pool.JobID]Job, len(s.Pending)), tries: map[pool.JobID]int{}, drawn: map[pool.AttemptID]pool.Instant{}}
-	f.snap.Running, f.snap.Brief = slices.Clone(s.Running), true
-	f.snap.Budgets = slices.Clone(s.Budgets)
-	for _, j := range s.Pending {
-		f.jobs[j.ID] = j
+// due is an end or a stop.
+type due struct {
+	at   pool.Instant
+	id   pool.AttemptID
+	turn int // of its stay
+	stop bool
+}
+
+// stay is an attempt that runs: which of those with its id it is, and when it
+// is stopped for others; pool.Never when it isn't.
+type stay struct {
+	turn int
+	stop pool.Instant
+}
+
+func (d due) before(x due) bool {
+	if d.at != x.at {
+		return d.at < x.at
 	}
+	return d.turn < x.turn || d.turn == x.turn && !d.stop && x.stop
+}
+
+// newForecast begins with a snapshot whose last plan was carried out.
+func newForecast(s Snapshot, now pool.Instant, ends func(*Attempt, pool.Instant) pool.Instant, coming func() (Job, bool)) *forecast {
+	s.Brief = true
+	s.Budgets = slices.Clone(s.Budgets)
+	f := &forecast{st: NewState(s), from: now, now: now, ends: ends, coming: coming, wake: now,
+		stays: make(map[pool.AttemptID]stay, len(s.Running)), waits: map[pool.JobID][]pool.JobID{}, held: map[pool.JobID]Job{}}
+	stops := map[pool.AttemptID]pool.Instant{}
+	for _, p := range s.Promises {
+		for _, v := range p.Victims {
+			stops[v] = p.StopAt
+		}
+	}
+	f.due = heap[due]{less: due.before}
+	for i := range s.Running {
+		a := &s.Running[i]
+		f.stay(a)
+		if t, ok := stops[a.ID]; ok {
+			f.stop(a.ID, t)
+		} else if a.Notice != "" {
+			f.stop(a.ID, a.StopAt)
+		}
+	}
+	for _, j := range s.Pending {
+		if len(j.DependsOn) > 0 {
+			f.held[j.ID] = j
+			for _, d := range j.DependsOn {
+				f.waits[d] = append(f.waits[d], j.ID)
+			}
+		}
+	}
+	f.fetch()
 	return f
 }
 
-// endOf is when an attempt ends in this forecast.
-func (f *forecast) endOf(a *Attempt, now pool.Instant) pool.Instant {
-	if a.Stopping {
-		return now
+func (f *forecast) fetch() {
+	f.come = nil
+	if f.coming == nil {
+		return
 	}
-	if f.ends == nil {
-		if a.MaxEnd == 0 {
-			return pool.Never
-		}
-		return a.MaxEnd
+	if j, ok := f.coming(); ok {
+		f.come = &j
 	}
-	t, ok := f.drawn[a.ID]
-	if !ok {
-		t = f.ends(a, now)
-		f.drawn[a.ID] = t
-	}
-	return t
 }
 
-// apply starts what the plan starts; true when the job is among it.
-func (f *forecast) apply(plan Plan, id pool.JobID, now pool.Instant) bool {
-	started := map[pool.JobID]bool{}
-	for _, a := range plan.Admit {
-		started[a.Job] = true
-		j := f.jobs[a.Job]
-		f.tries[j.ID]++
-		x := j.begin(a, f.snap.Classes, now)
-		x.ID.N = 1_000_000 + f.tries[j.ID]
-		f.snap.Running = append(f.snap.Running, x)
+// stay lets an attempt run to its end.
+func (f *forecast) stay(a *Attempt) {
+	end := a.MaxEnd
+	switch {
+	case a.Stopping:
+		end = max(f.now, a.StopAt)
+	case f.ends != nil:
+		end = f.ends(a, f.now)
+	case end == 0:
+		end = pool.Never
 	}
-	enforced(f.snap.Running, plan)
-	over := map[pool.JobID]bool{}
+	f.turns++
+	f.stays[a.ID] = stay{f.turns, pool.Never}
+	if end != pool.Never {
+		// What began between two looks ends as much sooner.
+		f.push(due{max(f.now, end.Add(-f.late)), a.ID, f.turns, false})
+	}
+}
+
+func (f *forecast) push(d due) {
+	f.due.items = append(f.due.items, d)
+	f.due.up(len(f.due.items) - 1)
+}
+
+// stop plans the stop of an attempt for others.
+func (f *forecast) stop(id pool.AttemptID, at pool.Instant) {
+	s, ok := f.stays[id]
+	if !ok || s.stop != pool.Never {
+		return
+	}
+	s.stop = at
+	f.stays[id] = s
+	f.push(due{at, id, s.turn, true})
+}
+
+// look decides at the next moment at which something changes, or at a later
+// one when ahead says that it needn't be so exact, and takes the plan up. False when
+// nothing will ever change.
+func (f *forecast) look(ahead time.Duration) (Plan, bool) {
+	t := f.wake
+	if len(f.due.items) > 0 {
+		t = min(t, f.due.items[0].at)
+	}
+	if f.come != nil {
+		t = min(t, f.come.Submitted)
+	}
+	if t == pool.Never {
+		return Plan{}, false
+	}
+	before := f.now
+	f.now = max(f.now, t)
+	if f.now > before {
+		f.now = max(f.now, before.Add(ahead))
+	}
+	changes := 0
+	for len(f.due.items) > 0 && f.due.items[0].at <= f.now {
+		if f.happens(f.due.pop()) {
+			changes++
+		}
+	}
+	for f.come != nil && f.come.Submitted <= f.now {
+		changes++
+		f.st.PutJob(*f.come)
+		f.fetch()
+	}
+	f.coarse, f.late = changes > 1 && f.now > before, 0
+	if f.coarse {
+		f.late = f.now.Sub(before) / 2
+	}
+	plan := f.st.Decide(f.now)
+	f.ops += f.st.told.work.sum() + len(f.stays)
+	f.take(plan)
+	return plan, true
+}
+
+// take follows what a plan does to the work of the pool.
+func (f *forecast) take(plan Plan) {
+	f.wake = plan.Next
 	for _, w := range plan.Withdrawn {
-		over[w.Job] = true
+		for _, id := range w.Keep {
+			f.runOn(id)
+		}
 	}
-	f.snap.Promises = slices.DeleteFunc(slices.Clone(f.snap.Promises), func(p Promise) bool { return started[p.Job] || over[p.Job] })
-	f.snap.Promises = append(f.snap.Promises, plan.Reclaim...)
-	f.snap.Pending = slices.DeleteFunc(slices.Clone(f.snap.Pending), func(j Job) bool { return started[j.ID] })
-	return started[id]
+	for _, id := range plan.Resume {
+		f.runOn(id)
+	}
+	for _, x := range plan.Admit {
+		if a, _, ok := f.st.attempt(pool.AttemptID{Job: x.Job, N: freshTry}); ok {
+			f.stay(&a)
+		}
+	}
+	for _, p := range plan.Reclaim {
+		for _, v := range p.Victims {
+			f.stop(v, p.StopAt)
+		}
+	}
+	for _, x := range plan.Stop {
+		f.stop(x.Attempt, x.At)
+	}
 }
 
-// next is the moment of the next look: the change that step picks of so many
-// that are known now, the soonest first.
-func (f *forecast) next(now pool.Instant, step func(changes int) int) (pool.Instant, bool) {
-	var at []pool.Instant
-	add := func(t pool.Instant) {
-		if t > now && t != pool.Never {
-			at = append(at, t)
-		}
+func (f *forecast) runOn(id pool.AttemptID) {
+	if s, ok := f.stays[id]; ok {
+		s.stop = pool.Never
+		f.stays[id] = s
 	}
-	victims := f.victims(now)
-	for i := range f.snap.Running {
-		a := &f.snap.Running[i]
-		if victims[a.ID] {
-			return now, true
-		}
-		add(max(now+1, f.endOf(a, now)))
-		add(a.MinRunUntil)
-		add(a.StopAt)
-	}
-	for _, p := range f.snap.Promises {
-		add(p.StopAt)
-	}
-	for i := range f.snap.Pending {
-		add(f.snap.Pending[i].NotBefore)
-	}
-	for _, w := range f.snap.Windows {
-		add(w.Closed.End)
-	}
-	for i := range f.snap.Nodes {
-		add(f.snap.Nodes[i].Maintenance.End)
-	}
-	if len(at) == 0 {
-		return 0, false
-	}
-	slices.Sort(at)
-	return at[step(len(at))], true
 }
 
-// victims are the attempts whose notice is over.
-func (f *forecast) victims(now pool.Instant) map[pool.AttemptID]bool {
-	gone := map[pool.AttemptID]bool{}
-	for i := range f.snap.Running {
-		if a := &f.snap.Running[i]; a.Notice != "" && a.StopAt <= now {
-			gone[a.ID] = true
-		}
+// happens takes an attempt away; false when it left before, or runs on. One
+// that is stopped queues again with what is left of its limit.
+func (f *forecast) happens(d due) bool {
+	s, ok := f.stays[d.id]
+	if !ok || s.turn != d.turn || d.stop && s.stop != d.at {
+		return false
 	}
-	for _, p := range f.snap.Promises {
-		if p.StopAt <= now {
-			for _, v := range p.Victims {
-				gone[v] = true
-			}
-		}
+	a, from, ok := f.st.attempt(d.id)
+	delete(f.stays, d.id)
+	if !ok {
+		return false
 	}
-	return gone
-}
-
-// end takes away what has ended by then; victims queue again with what is left
-// of their limits, and what waited for a job that has ended needn't any more.
-func (f *forecast) end(now pool.Instant) {
-	victims, over := f.victims(now), map[pool.JobID]bool{}
-	f.snap.Running = slices.DeleteFunc(f.snap.Running, func(a Attempt) bool {
-		end := f.endOf(&a, now)
-		switch {
-		case end <= now:
-			over[a.ID.Job] = true
-		case victims[a.ID] && len(a.Placement) > 0:
-			j, left := f.jobs[a.ID.Job], a.again(now)
-			if j.ID == "" {
-				j = left
-			}
-			j.MaxRun, j.DependsOn, j.NotBefore = left.MaxRun, nil, 0
-			f.jobs[j.ID] = j
-			f.snap.Pending = append(f.snap.Pending, j)
-		default:
-			return false
+	f.spend(&a, d.at)
+	f.st.DropAttempt(d.id)
+	if d.stop {
+		j := a.again(d.at)
+		if from != nil {
+			left := j.MaxRun
+			j = *from
+			j.MaxRun, j.DependsOn, j.NotBefore = left, nil, 0
 		}
-		f.spend(&a, min(end, now))
+		if len(a.Placement) > 0 {
+			f.st.PutJob(j)
+		}
 		return true
-	})
-	for i := range f.snap.Pending {
-		if j := &f.snap.Pending[i]; slices.ContainsFunc(j.DependsOn, func(d pool.JobID) bool { return over[d] }) {
-			j.DependsOn = slices.DeleteFunc(slices.Clone(j.DependsOn), func(d pool.JobID) bool { return over[d] })
-			f.jobs[j.ID] = *j
-		}
 	}
+	for _, id := range f.waits[d.id.Job] {
+		j := f.held[id]
+		j.DependsOn = slices.DeleteFunc(slices.Clone(j.DependsOn), func(x pool.JobID) bool { return x == d.id.Job })
+		f.held[id] = j
+		f.st.PutJob(j)
+	}
+	delete(f.waits, d.id.Job)
+	return true
 }
 
 // spend writes what an attempt used into its budgets, since it is committed no
@@ -162,10 +244,28 @@ func (f *forecast) spend(a *Attempt, end pool.Instant) {
 	for _, p := range a.Placement {
 		use += pool.GPUMillis(int64(p.GPUs) * int64(max(0, end-max(a.Started, f.from))))
 	}
+	budgets := f.st.snap.Budgets
 	for _, c := range a.Charges {
-		i := slices.IndexFunc(f.snap.Budgets, func(b Budget) bool { return b.ID == c.Budget })
+		i := slices.IndexFunc(budgets, func(b Budget) bool { return b.ID == c.Budget })
 		if i >= 0 && !c.Included && (c.Class == "" || c.Class == a.Class) {
-			f.snap.Budgets[i].Spent += UpTo(use, c.Price)
+			budgets[i].Spent += UpTo(use, c.Price)
 		}
 	}
+}
+
+// attempt is one that runs in the state, and the job of which a plan made it.
+func (st *State) attempt(id pool.AttemptID) (Attempt, *Job, bool) {
+	if e := st.e; e != nil {
+		i, ok := e.find(id)
+		if !ok {
+			return Attempt{}, nil, false
+		}
+		return e.attempt(&e.runs[i]), e.runs[i].from, true
+	}
+	for i := range st.snap.Running {
+		if st.snap.Running[i].ID == id {
+			return st.snap.Running[i], nil, true
+		}
+	}
+	return Attempt{}, nil, false
 }

@@ -25,7 +25,38 @@ type Past struct {
 // each organisation, and for the whole pool. The finest that has enough
 // evidence is asked.
 type Habits struct {
-	of map[habit]*survival
+	of        map[habit]*survival
+	submitted []Job // lately, the oldest first
+	record    Record
+}
+
+// Expecting are the habits with what was submitted lately: as much will be.
+func (h *Habits) Expecting(jobs []Job) *Habits {
+	if h == nil {
+		return nil
+	}
+	next := *h
+	next.submitted = slices.Clone(jobs)
+	slices.SortStableFunc(next.submitted, func(x, y Job) int { return compare(int64(x.Submitted), int64(y.Submitted)) })
+	return &next
+}
+
+// Judged are the habits with what came of the starts that were told.
+func (h *Habits) Judged(told []Told) *Habits {
+	if h == nil {
+		return nil
+	}
+	next := *h
+	next.record = judge(told)
+	return &next
+}
+
+// Record is how told starts came true.
+func (h *Habits) Record() Record {
+	if h == nil {
+		return judge(nil)
+	}
+	return h.record
 }
 
 // habit names a group of attempts. Empty fields mean all.
@@ -86,6 +117,7 @@ func Learn(past []Past) *Habits {
 	for _, s := range h.of {
 		s.estimate()
 	}
+	h.record = judge(nil)
 	return h
 }
 

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"slices"
+	"time"
 
 	"gpupool/domain/pool"
 )
@@ -16,62 +17,80 @@ func (l Likely) Known() bool { return l.Middle != 0 }
 // A likely start is found by playing the pool's future several times. Each
 // attempt ends once early, once late, and in equal steps between; which of them
 // meet in one play is drawn from the jobs' ids, so that the same snapshot always
-// gives the same answer. Large pools are played fewer times and in longer steps, and very large
-// ones not at all.
+// gives the same answer. What is submitted meanwhile is what was submitted in the
+// days before: one play repeats the last day, the next the last two, and so on.
 const (
-	looks    = 400 // decisions in one play
-	fewLooks = 6
-	effort   = 400_000 // attempts, jobs and nodes that all decisions together may look at
+	plays  = 7         // prime, so that any two attempts meet in every combination of their ends equally often
+	effort = 1_000_000 // what all plays together may count (see work)
+	sharp  = 32        // looks are as far apart as this part of the time since now, and farther when effort runs out
 )
 
-// plays are prime, so that any two attempts meet in every combination of their
-// ends equally often.
-var plays = [...]int{19, 11, 7, 5}
+// Plays are the starts of one job in all plays, sorted; pool.Never where a play
+// was given up before.
+type Plays [plays]pool.Instant
 
-// likely plays the future of a snapshot after a plan.
-func likely(s Snapshot, plan Plan, id pool.JobID, now pool.Instant) Likely {
-	if s.Habits == nil {
+// likely is what the plays say, before anything was learnt from what came true.
+func (p Plays) likely() Likely {
+	if p[plays-1] == pool.Never {
 		return Likely{}
 	}
-	s = s.narrow(id)
-	size := len(s.Running) + len(s.Pending) + len(s.Nodes)
-	rounds := plays[len(plays)-1]
-	if size*rounds*fewLooks > effort {
-		return Likely{} // a pool too large to be played in time
-	}
-	for _, n := range plays {
-		if n*fewLooks*4*size <= effort {
-			rounds = n
-			break
-		}
-	}
-	most := max(fewLooks, min(looks, effort/size/rounds))
-	starts := make([]pool.Instant, rounds)
-	for k := range starts {
-		f := newForecast(s, now)
-		f.ends = func(a *Attempt, now pool.Instant) pool.Instant {
-			h := lot(a.ID.Job)
-			n := uint64(rounds)
-			at := int64((h/n + uint64(k)*(1+h/n/n%(n-1))) % n)
-			return s.Habits.end(a, now, certain*(2*at+1)/int64(2*rounds))
-		}
-		starts[k] = f.start(plan, id, now, most)
-	}
-	slices.Sort(starts)
-	l := Likely{starts[rounds/10], starts[rounds/2], starts[rounds-1-rounds/10]}
-	if l.Late == pool.Never {
-		return Likely{}
-	}
-	return l.widened(now)
+	return Likely{p[0], p[plays/2], p[plays-1]}
 }
 
-// widened gives room for what no play knows: work that is submitted later, and
-// habits that change. The interval begins an eighth of the way sooner and ends
-// a quarter later, as was measured on thirty days of the Philly trace.
-func (l Likely) widened(now pool.Instant) Likely {
-	l.Early -= (l.Early - now) / 8
-	l.Late += (l.Late - now) / 4
-	return l
+// play plays the future of a snapshot whose plan was carried out, until all of
+// these jobs have started; nil means all that wait.
+func play(s Snapshot, now pool.Instant, only pool.JobID) map[pool.JobID]Plays {
+	if s.Habits == nil || len(s.Pending) == 0 {
+		return nil
+	}
+	if only != "" {
+		s = s.narrow(only)
+	}
+	starts := make(map[pool.JobID]*Plays, len(s.Pending))
+	for i := range s.Pending {
+		if id := s.Pending[i].ID; only == "" || id == only {
+			starts[id] = &Plays{}
+		}
+	}
+	for k := range plays {
+		for _, p := range starts {
+			p[k] = pool.Never
+		}
+		ends := func(a *Attempt, now pool.Instant) pool.Instant {
+			h := lot(a.ID.Job)
+			at := int64((h/plays + uint64(k)*(1+h/plays/plays%(plays-1))) % plays)
+			return s.Habits.end(a, now, certain*(2*at+1)/(2*plays))
+		}
+		f := newForecast(s, now, ends, s.Habits.coming(&s, now, k))
+		for left := len(starts); left > 0; {
+			plan, ok := f.look(f.step(effort / plays))
+			if !ok || f.now.Sub(now) > horizon {
+				break
+			}
+			for _, a := range plan.Admit {
+				if p := starts[a.Job]; p != nil && p[k] == pool.Never {
+					p[k] = f.now.Add(-f.late)
+					left--
+				}
+			}
+		}
+	}
+	out := make(map[pool.JobID]Plays, len(starts))
+	for id, p := range starts {
+		slices.Sort(p[:])
+		out[id] = *p
+	}
+	return out
+}
+
+// step is how far the next look is from this one: ever farther as what may be
+// counted is used up.
+func (f *forecast) step(most int) time.Duration {
+	part, left := time.Duration(sharp), most-f.ops
+	for ; left < most/2 && part > 1; left *= 2 {
+		part /= 2
+	}
+	return f.now.Sub(f.from) / part
 }
 
 // lot is a number that hangs on nothing but the id (FNV-1a, finished by a
@@ -85,32 +104,57 @@ func lot(id pool.JobID) uint64 {
 	return h * 0x9e3779b97f4a7c15 >> 8
 }
 
-// start plays until the job starts. The first looks are at every change; the
-// steps between later ones grow, and a start that was found after several
-// changes at once is put between the looks.
-func (f *forecast) start(plan Plan, id pool.JobID, now pool.Instant, most int) pool.Instant {
-	changes, before := 1, now
-	for left := most; ; left-- {
-		if f.apply(plan, id, now) {
-			if changes > 1 {
-				return before + (now-before)/2
-			}
-			return now
-		}
-		if left == 0 {
-			return pool.Never
-		}
-		if left <= most/2 {
-			changes = 1 + changes*5/4
-		}
-		next, ok := f.next(now, func(n int) int { return min(changes, n) - 1 })
-		if !ok {
-			return pool.Never
-		}
-		before, now = now, next
-		f.end(now)
-		plan = Decide(f.snap, now)
+const day = 24 * time.Hour
+
+// coming is what is submitted in a play: the same as in the k+1 last days, as
+// far as they are known, over and over. Nil: nothing is known.
+func (h *Habits) coming(s *Snapshot, now pool.Instant, k int) func() (Job, bool) {
+	if len(h.submitted) < evidence {
+		return nil
 	}
+	known := now.Sub(h.submitted[0].Submitted)
+	span := known
+	if days := int(known / day); days > 0 {
+		span = time.Duration(k%days+1) * day
+	}
+	if span <= time.Hour {
+		return nil
+	}
+	classes := map[pool.ClassID]bool{}
+	for i := range s.Pending {
+		for _, c := range s.Pending[i].Classes {
+			classes[c] = true
+		}
+	}
+	from, _ := slices.BinarySearchFunc(h.submitted, now.Add(-span)+1, func(j Job, t pool.Instant) int { return compare(int64(j.Submitted), int64(t)) })
+	at, round, n := from, 1, 0
+	return func() (Job, bool) {
+		for range len(h.submitted) - from {
+			if at == len(h.submitted) {
+				at, round = from, round+1
+			}
+			j := h.submitted[at]
+			at++
+			shift := time.Duration(round) * span
+			if j.Submitted = j.Submitted.Add(shift); j.Submitted <= now || !slices.ContainsFunc(j.Classes, func(c pool.ClassID) bool { return classes[c] }) {
+				continue
+			}
+			if j.NotBefore != 0 {
+				j.NotBefore = j.NotBefore.Add(shift)
+			}
+			n++
+			j.ID = pool.JobID("coming-" + decimal(k) + "-" + decimal(n))
+			return j, true
+		}
+		return Job{}, false
+	}
+}
+
+func decimal(n int) string {
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return decimal(n/10) + string(rune('0'+n%10))
 }
 
 // narrow leaves out the classes that have nothing to do with a job: those that

@@ -20,6 +20,7 @@ type Answer struct {
 	// pool.Never when it can't be told.
 	Start  pool.Instant
 	Likely Likely // by the habits of the snapshot, while it waits; never beyond Start
+	Played Likely // the same before it was widened by what came of earlier ones: what Told takes
 }
 
 // Quote asks Decide about one more job. A job of the same id in the queue is
@@ -52,7 +53,9 @@ func Quote(s Snapshot, j Job, now pool.Instant) Answer {
 		}
 	}
 	a.Start = latest(e, d.plan, j.ID)
-	if l := likely(after(&s, d.plan, now), Plan{}, j.ID, now); l.Known() {
+	a.Played = play(after(&s, d.plan, now), now, j.ID)[j.ID].likely()
+	if a.Played.Known() {
+		l := s.Habits.record.widened(a.Played, now)
 		a.Likely = Likely{min(l.Early, a.Start), min(l.Middle, a.Start), min(l.Late, a.Start)}
 	}
 	return a

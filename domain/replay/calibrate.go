@@ -26,15 +26,22 @@ type Calibration struct {
 	Error    time.Duration // median distance of the start from the middle of the interval
 	Wait     time.Duration // median wait of those with a likely start
 	Width    time.Duration // median length of the interval
+	Record   quota.Record  // what was learnt from them by the end
 }
 
-// calibrator asks about waiting jobs in a run.
+// calibrator asks about waiting jobs in a run, of those that have to wait every
+// so manyth, so that it comes to about as many as it shall. What came of them is
+// learnt from as in the portal: a start is told before it is judged, and judged
+// before it is learnt from.
 type calibrator struct {
-	most    int // asked about at once, when there are more every second is dropped
-	every   int // waiting jobs
-	met     int
+	most    int // asked about, or a few more
+	jobs    int // in the trace
+	met     int // that had to wait
+	next    int // of them, the one that is asked about
+	now     pool.Instant
 	fresh   []int                // submitted at this moment
-	last    map[pool.OrgID][]int // submitted jobs, the oldest first
+	all     []int                // submitted jobs, the oldest first
+	last    map[pool.OrgID][]int // the same of each member
 	told    []told
 	habits  *quota.Habits
 	learned pool.Instant
@@ -45,46 +52,47 @@ type told struct {
 	at     pool.Instant
 	by     pool.Instant // the latest start
 	likely quota.Likely
+	played quota.Likely
 }
 
-func newCalibrator(most int) *calibrator {
-	return &calibrator{most: most, every: 1, last: map[pool.OrgID][]int{}}
+func newCalibrator(most, jobs int) *calibrator {
+	return &calibrator{most: most, jobs: jobs, last: map[pool.OrgID][]int{}}
+}
+
+// stride is how many that wait are passed over for each that is asked about, if
+// as many wait as so far.
+func (c *calibrator) stride() int {
+	waiting := c.jobs * (c.met + 5) / (len(c.all) + 10)
+	return max(1, (waiting+c.most-1)/c.most)
 }
 
 // pastJobs of each member tell how its declared limits are used, as in the portal.
 const pastJobs = 500
 
 func (c *calibrator) submitted(i int, o pool.OrgID) {
-	c.fresh = append(c.fresh, i)
+	c.fresh, c.all = append(c.fresh, i), append(c.all, i)
 	c.last[o] = append(c.last[o], i)
 	if n := len(c.last[o]); n > 2*pastJobs {
 		c.last[o] = slices.Clone(c.last[o][n-pastJobs:])
 	}
 }
 
-// ask asks about the jobs that were submitted now and wait.
+// ask asks about a job that was submitted now and waits.
 func (c *calibrator) ask(s *sim, now pool.Instant) {
+	c.now = now
 	for _, i := range c.fresh {
-		if len(s.res.Jobs[i].Attempts) > 0 {
+		k, waits := s.pending[s.res.Jobs[i].ID]
+		if !waits {
 			continue
 		}
-		if c.met++; c.met%c.every != 0 {
+		if c.met++; c.met < c.next {
 			continue
 		}
-		k := slices.IndexFunc(s.snap.Pending, func(j quota.Job) bool { return j.ID == s.res.Jobs[i].ID })
-		if k < 0 {
-			continue
-		}
+		c.next = c.met + c.stride()
 		snap := s.snap
-		snap.Habits = c.learn(s, now)
+		snap.Habits = c.learn(s, now).Judged(c.came(s, now))
 		a := quota.Quote(snap, snap.Pending[k], now)
-		c.told = append(c.told, told{i, now, a.Start, a.Likely})
-		if len(c.told) >= 2*c.most {
-			for n := range c.most {
-				c.told[n] = c.told[2*n+1]
-			}
-			c.told, c.every = c.told[:c.most], 2*c.every
-		}
+		c.told = append(c.told, told{i, now, a.Start, a.Likely, a.Played})
 	}
 	c.fresh = c.fresh[:0]
 }
@@ -111,12 +119,39 @@ func (c *calibrator) learn(s *sim, now pool.Instant) *quota.Habits {
 			}
 		}
 	}
-	c.habits, c.learned = quota.Learn(past), now
+	c.habits, c.learned = quota.Learn(past).Expecting(c.lately(s, now)), now
 	return c.habits
 }
 
+// lately are the jobs of the last week.
+func (c *calibrator) lately(s *sim, now pool.Instant) []quota.Job {
+	var out []quota.Job
+	for i := len(c.all) - 1; i >= 0; i-- {
+		j := &s.res.Jobs[c.all[i]]
+		if now.Sub(j.Submit) > 7*24*time.Hour {
+			break
+		}
+		out = append(out, s.queued(j))
+	}
+	return out
+}
+
+// came is what is known now of the starts that were told.
+func (c *calibrator) came(s *sim, now pool.Instant) []quota.Told {
+	out := make([]quota.Told, 0, len(c.told))
+	for _, t := range c.told[max(0, len(c.told)-quota.LastTold):] {
+		x := quota.Told{At: t.at, Played: t.played, Start: now, Open: true}
+		if all := s.res.Jobs[t.job].Attempts; len(all) > 0 {
+			x.Start, x.Open = all[0].Admitted, false
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
 // judge compares what was told with what came.
-func (c *calibrator) judge(res *Result) *Calibration {
+func (c *calibrator) judge(s *sim) *Calibration {
+	res := &s.res
 	out := &Calibration{}
 	var errors, waits, widths []time.Duration
 	for _, t := range c.told {
@@ -160,6 +195,7 @@ func (c *calibrator) judge(res *Result) *Calibration {
 		}
 	}
 	out.Error, out.Wait, out.Width = middle(errors), middle(waits), middle(widths)
+	out.Record = c.habits.Judged(c.came(s, c.now)).Record()
 	return out
 }
 
@@ -173,13 +209,21 @@ func (c Calibration) String() string {
 	if c.Asked == 0 {
 		return "expected   no job waited"
 	}
-	s := fmt.Sprintf("expected   %d jobs that waited were asked about at their submit\n", c.Asked)
+	s := fmt.Sprintf("expected   %d jobs that had to wait were told their start at their submit (as many as --expected asks for, spread over the time)\n", c.Asked)
 	if c.Likely > 0 {
 		s += fmt.Sprintf("  likely   %d told: %s started inside their 80 %% interval, %s before, %s after; median error %s, interval %s, wait %s\n", c.Likely,
 			of(c.Inside, c.Likely), of(c.Before, c.Likely), of(c.After, c.Likely), c.Error.Round(time.Second), c.Width.Round(time.Second), c.Wait.Round(time.Second))
+		s += "           each was told by what came of those before it: " + learnt(c.Record) + "\n"
 	}
 	s += fmt.Sprintf("  latest   %d told: %d started after it, %d when an owner had claimed, %d overtaken by later submissions, %d with neither", c.Bounds, c.Late, c.Claimed, c.Overtook, c.Broken)
 	return s
+}
+
+func learnt(r quota.Record) string {
+	if !r.Own() {
+		return fmt.Sprintf("%d are too few, so the intervals are twice as wide as the plays said", r.N)
+	}
+	return fmt.Sprintf("of %d, intervals from %d to %d thousandths of the waits that the plays said, the middle at %d", r.N, r.Early, r.Late, r.Middle)
 }
 
 // of is a share in percent with one digit behind the point.

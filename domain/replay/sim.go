@@ -97,7 +97,7 @@ func newSim(p Pool, jobs []Job, opt Options) *sim {
 	s.members()
 	s.state = quota.NewState(s.snap)
 	if opt.Calibrate > 0 {
-		s.calib = newCalibrator(opt.Calibrate)
+		s.calib = newCalibrator(opt.Calibrate, len(jobs))
 	}
 	s.res.From, s.res.Until = pool.Never, opt.Until
 	for i, j := range jobs {
@@ -205,10 +205,15 @@ func (s *sim) unrun(id pool.JobID) {
 	delete(s.running, id)
 }
 
+// queued is a job as the engine has it when it is submitted.
+func (s *sim) queued(j *Outcome) quota.Job {
+	return quota.Job{ID: j.ID, Org: j.Org, Project: j.Project, User: j.User, Classes: j.accepts(), Nodes: j.Nodes, GPUs: j.GPUs,
+		Tier: j.Tier, Priority: j.Priority, Submitted: j.Submit, MaxRun: max(0, j.Limit)}
+}
+
 func (s *sim) pend(i int) {
 	j := &s.res.Jobs[i]
-	q := quota.Job{ID: j.ID, Org: j.Org, Project: j.Project, User: j.User, Classes: j.accepts(), Nodes: j.Nodes, GPUs: j.GPUs,
-		Tier: j.Tier, Priority: j.Priority, Submitted: j.Submit}
+	q := s.queued(j)
 	if j.Limit > 0 {
 		q.MaxRun = max(j.Limit-s.used[i], time.Minute)
 	}
@@ -382,6 +387,6 @@ func (s *sim) finish() {
 	}
 	s.res.close()
 	if s.calib != nil {
-		s.res.Expected = s.calib.judge(&s.res)
+		s.res.Expected = s.calib.judge(s)
 	}
 }
