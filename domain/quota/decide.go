@@ -179,7 +179,12 @@ func (e *engine) takeQuota(j *job) bool {
 		}
 	}
 	for _, c := range j.classes {
-		if e.mayReserve(c) && j.units <= e.org(c, j.org).subtree && e.window(j, c) == 0 && e.affordable(j, c) && e.reserve(j, c, true) {
+		if !e.mayReserve(c) || j.units > e.org(c, j.org).subtree || e.window(j, c) != 0 || !e.affordable(j, c) {
+			continue
+		}
+		// A job that only its own organisation's work keeps outside of its quota
+		// doesn't hold the rest of that up before it has waited long.
+		if (j.tier == pool.Guaranteed || e.entitled(j, c) || e.now >= j.submitted.Add(e.policy.ReserveAfter)) && e.reserve(j, c, true) {
 			break
 		}
 	}

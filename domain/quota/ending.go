@@ -63,7 +63,7 @@ func (e *engine) endsBefore(x, y int32) bool {
 }
 
 // future is what comes free in a class for a job, the soonest first: declared
-// ends, and where an owner could take back.
+// ends, and where it could take back: spot work, and loans inside its quota.
 type future struct {
 	e     *engine
 	late  []int32 // ends that are past, by id: they come at any moment
@@ -90,9 +90,6 @@ func (e *engine) ends(c int32, j *job, claims bool) *future {
 	}
 	sortBy(f.begun, e.endsBefore)
 	f.back = &heap[ending]{less: e.sooner}
-	if !claims {
-		return f
-	}
 	add := func(i int32) {
 		r := &e.runs[i]
 		if at, ok := e.back(r); ok && !r.gone && at < r.end {
@@ -103,7 +100,7 @@ func (e *engine) ends(c int32, j *job, claims bool) *future {
 		add(i)
 	}
 	for o := range e.orgs {
-		if int32(o) == j.org {
+		if int32(o) == j.org || !claims {
 			continue
 		}
 		// What leaves its organisation with less than its quota isn't taken

@@ -65,10 +65,11 @@ func (e *engine) mayReserve(c int32) bool {
 // shade is the pool of one class at a later time.
 type shade struct {
 	at         pool.Instant
-	free       []int // of each node of the class
-	use        []int // of each organisation
-	guaranteed int   // of the job's organisation
-	account    int   // of the job's project
+	free       []int          // of each node of the class
+	since      []pool.Instant // of each node: its free GPUs times the instants since when they are
+	use        []int          // of each organisation
+	guaranteed int            // of the job's organisation
+	account    int            // of the job's project
 	nodes      []int32
 	returned   map[int32]bool // runs that the job takes back by then
 }
@@ -77,7 +78,7 @@ type shade struct {
 // fits; nil when it never does.
 func (e *engine) shadow(j *job, c int32, claims bool) *shade {
 	r := &e.racks[c]
-	s := &shade{at: e.now, returned: map[int32]bool{}, free: make([]int, r.hi-r.lo), use: make([]int, len(e.orgs)),
+	s := &shade{at: e.now, returned: map[int32]bool{}, free: make([]int, r.hi-r.lo), since: make([]pool.Instant, r.hi-r.lo), use: make([]int, len(e.orgs)),
 		guaranteed: e.org(c, j.org).guaranteed, account: e.ledger.at(c, j.account).use}
 	fitting := 0
 	for i := range s.free {
@@ -121,6 +122,7 @@ func (e *engine) shadow(j *job, c int32, claims bool) *shade {
 			}
 			was := *f >= j.g
 			*f += h.gpus
+			s.since[h.node-r.lo] += (ev.at - e.now) * pool.Instant(h.gpus)
 			if !was && *f >= j.g && e.suits(j, n) {
 				fitting++
 			}
@@ -134,9 +136,17 @@ func (e *engine) shadow(j *job, c int32, claims bool) *shade {
 			s.nodes = append(s.nodes, r.lo+int32(i))
 		}
 	}
+	// Where the fewest GPUs are free, and of those where they idle the least
+	// until then: what is free now stays free for others.
 	sortBy(s.nodes, func(x, y int32) bool {
-		a, b := s.free[x-r.lo], s.free[y-r.lo]
-		return a < b || a == b && x < y
+		x, y = x-r.lo, y-r.lo
+		if a, b := s.free[x], s.free[y]; a != b {
+			return a < b
+		}
+		if a, b := s.since[x], s.since[y]; a != b {
+			return a > b
+		}
+		return x < y
 	})
 	s.nodes = s.nodes[:j.n]
 	return s
@@ -174,15 +184,21 @@ func (e *engine) back(r *run) (pool.Instant, bool) {
 }
 
 // lasts says whether a run still holds its GPUs when the reservation begins.
+// Spot work gives way to every reserved job, loans to one inside its quota.
 func (e *engine) lasts(r *run, v *reservation) bool {
 	if r.end <= v.at {
 		return false
 	}
 	at, ok := e.back(r)
-	if !v.claims || !ok || at > v.at || r.org == v.org && r.tier != pool.Spot {
+	switch {
+	case !ok || at > v.at:
+		return true
+	case r.tier == pool.Spot:
+		return false
+	case !v.claims || r.org == v.org:
 		return true
 	}
-	return r.tier == pool.Burst && v.use[r.org] < e.org(r.class, r.org).subtree
+	return v.use[r.org] < e.org(r.class, r.org).subtree
 }
 
 // backfills says whether a job on a node leaves the reservation of the class

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gpupool/domain/pool"
+	"gpupool/domain/quota"
 )
 
 // Law is what a check of a run found: at every moment at which something
@@ -12,18 +13,22 @@ import (
 // that would fit if GPUs which others have beyond their guarantees were taken
 // back. It reads what the run wrote down, not what the engine thought.
 type Law struct {
-	Moments  int    `json:"moments"`  // at which the classes that changed were looked at
-	Contests int    `json:"contests"` // jobs that waited there inside their member's guarantee: the hard cases
-	Own      int    `json:"own"`      // of those, excused by the member's own earlier job, for which GPUs were reserved
-	Broken   int    `json:"broken"`
+	Moments  int    `json:"moments"`         // at which the classes that changed were looked at
+	Contests int    `json:"contests"`        // jobs that waited there inside their member's guarantee: the hard cases
+	Full     int    `json:"full"`            // of those: wouldn't fit with all loans and spot work of others gone
+	MinRun   int    `json:"min_run"`         // would fit in the place of work that is inside its minimum run only
+	Quota    int    `json:"quota"`           // would take quota, past the start of the member's own earlier job, that is reserved for that
+	Nodes    int    `json:"nodes"`           // would take nodes in that way
+	Broken   int    `json:"broken"`          // none of these
 	First    string `json:"first,omitempty"` // the first break in a sentence
 	at       pool.Instant
 }
 
-// CheckLaw walks through a run. What excuses a wait: the job has a promise; the
-// borrowers in its way are inside their minimum run, or have notice for another
-// job; an earlier and larger job of the same member holds the reservation of
-// the class, which the later one would delay (counted in Own).
+// CheckLaw walks through a run. A wait inside a guarantee is right if nobody
+// may be stopped for it: the job has a promise; it wouldn't fit in the place of
+// all borrowers; the borrowers in its way are inside their minimum run; or it
+// would delay an earlier job of its own member, which has the reservation of
+// the class, waits for work that nobody may stop, and would run into it.
 func CheckLaw(p Pool, res Result) Law {
 	var l Law
 	s := newScene(p, &res)
@@ -84,11 +89,21 @@ func (s *scene) lawAt(l *Law, class int, now pool.Instant) {
 		j := &s.res.Jobs[i]
 		o := s.orgs[j.Org]
 		l.Contests++
-		borrower := s.takeable(c, promised, victim, j, now)
-		switch {
-		case borrower == "":
-		case s.behindOwn(c.id, j, now):
-			l.Own++
+		f := &field{scene: s, c: c, now: now, victim: victim, promised: promised, j: j}
+		borrower := f.fits(false, nil)
+		if borrower == "" {
+			if f.fits(true, nil) != "" {
+				l.MinRun++
+			} else {
+				l.Full++
+			}
+			continue
+		}
+		switch f.delays(c.members[o].guaranteed) {
+		case byQuota:
+			l.Quota++
+		case byNodes:
+			l.Nodes++
 		default:
 			said := fmt.Sprintf("at %s %s uses %d of its %d guaranteed GPUs of %s and its job %s (%d x %d) waits, while %s borrows where it would fit",
 				now, j.Org, use[o], c.members[o].guaranteed, c.id, j.ID, j.Nodes, j.GPUs, borrower)
@@ -104,20 +119,6 @@ func (j *Outcome) before(k *Outcome) bool {
 	return j.Priority > k.Priority || j.Priority == k.Priority && j.Submit < k.Submit
 }
 
-// behindOwn tells whether GPUs of a class are reserved for an earlier job of
-// the same member.
-func (s *scene) behindOwn(c pool.ClassID, j *Outcome, now pool.Instant) bool {
-	for k := len(s.res.Reserved) - 1; k >= 0; k-- { // few hold at once, but the list is long
-		r := &s.res.Reserved[k]
-		if r.From > now || r.To <= now || r.Class != c {
-			continue
-		}
-		x := s.job(r.Job)
-		return x.Org == j.Org && !j.before(x) && x.Units() > j.Units()
-	}
-	return false
-}
-
 func (s *scene) job(id pool.JobID) *Outcome {
 	if s.jobAt == nil {
 		s.jobAt = map[pool.JobID]int32{}
@@ -128,35 +129,137 @@ func (s *scene) job(id pool.JobID) *Outcome {
 	return &s.res.Jobs[s.jobAt[id]]
 }
 
-// takeable names a borrower whose GPUs, with those of other borrowers and what
-// is free, would let a job start; empty when they would not.
-func (s *scene) takeable(c *sceneClass, promised []int, victim map[pool.AttemptID]bool, j *Outcome, now pool.Instant) pool.OrgID {
-	room := make([]int, c.hi-c.lo)
+// field is a class at a moment, as one waiting job sees it.
+type field struct {
+	*scene
+	c        *sceneClass
+	now      pool.Instant
+	victim   map[pool.AttemptID]bool
+	promised []int // GPUs of each node that wait for their job
+	j        *Outcome
+}
+
+// fits names a borrower whose GPUs, with those of other borrowers and what is
+// free, would let the job start; empty when they would not. soon counts those
+// inside their minimum run too; kept, which may be nil, is what it must leave
+// on each node.
+func (f *field) fits(soon bool, kept []int) pool.OrgID {
+	room := make([]int, f.c.hi-f.c.lo)
 	for n := range room {
-		room[n] = s.nodes[c.lo+int32(n)].free - promised[n]
+		room[n] = f.nodes[f.c.lo+int32(n)].free - f.promised[n]
 	}
 	var borrower pool.OrgID
-	for _, i := range c.running {
-		r := &s.res.Jobs[i]
-		a := &r.Attempts[s.live[i]-1]
-		takes := victim[pool.AttemptID{Job: r.ID, N: a.N}] // its GPUs are free for the promised job, which is counted
-		if x := a.split(now); !takes && r.Org != j.Org && a.Admitted < now && a.Admitted.Add(time.Duration(s.pool.MinRun)) <= now && x.Loan+x.Spot > 0 {
+	for _, i := range f.c.running {
+		r := &f.res.Jobs[i]
+		a := &r.Attempts[f.live[i]-1]
+		takes := f.victim[pool.AttemptID{Job: r.ID, N: a.N}] // its GPUs are free for the promised job, which is counted
+		if !takes && f.lent(r, a) && (soon || f.stoppable(a, f.now)) {
 			takes, borrower = true, r.Org
 		}
 		if takes {
 			for _, g := range a.Placement {
-				room[s.nodeAt[g.Node]-c.lo] += g.GPUs
+				room[f.nodeAt[g.Node]-f.c.lo] += g.GPUs
 			}
 		}
 	}
 	nodes := 0
-	for _, r := range room {
-		if r >= j.GPUs {
+	for n, r := range room {
+		if r >= f.j.GPUs && (kept == nil || kept[n] >= f.j.GPUs) {
 			nodes++
 		}
 	}
-	if nodes < j.Nodes {
+	if nodes < f.j.Nodes {
 		return ""
 	}
 	return borrower
+}
+
+// lent tells whether an attempt of another member has GPUs on loan or as spot.
+func (f *field) lent(r *Outcome, a *Attempt) bool {
+	x := a.split(f.now)
+	return r.Org != f.j.Org && x.Loan+x.Spot > 0
+}
+
+// stoppable tells whether an attempt has run its minimum by a moment.
+func (f *field) stoppable(a *Attempt, at pool.Instant) bool {
+	return a.Admitted < at && a.Admitted.Add(time.Duration(f.pool.MinRun)) <= at
+}
+
+// What a job would take from the reservation of its own member's earlier job.
+const (
+	byNothing = iota
+	byQuota
+	byNodes
+)
+
+// delays tells whether the job would run past the moment at which an earlier
+// job of its member can start, which has the reservation of the class, and
+// take quota or nodes that it needs then.
+func (f *field) delays(guaranteed int) int {
+	for k := len(f.res.Reserved) - 1; k >= 0; k-- { // few hold at once, but the list is long
+		v := &f.res.Reserved[k]
+		if v.From > f.now || v.To <= f.now || v.Class != f.c.id {
+			continue
+		}
+		x := f.job(v.Job)
+		if x.Org != f.j.Org || f.j.before(x) || f.until(f.j) <= v.At {
+			continue
+		}
+		// Guaranteed work takes the quota of other work of its member.
+		counts := func(j *Outcome) bool {
+			return j.Org == x.Org && j.Tier != pool.Spot && (x.Tier != pool.Guaranteed || j.Tier == pool.Guaranteed)
+		}
+		use := 0
+		kept := make([]int, f.c.hi-f.c.lo) // beside the reserved job, when it starts
+		for n := range kept {
+			kept[n] = f.nodes[f.c.lo+int32(n)].gpus
+		}
+		lasts := func(j *Outcome, place []quota.NodeGPUs) {
+			if counts(j) {
+				use += j.Units()
+			}
+			for _, g := range place {
+				kept[f.nodeAt[g.Node]-f.c.lo] -= g.GPUs
+			}
+		}
+		for _, i := range f.c.running {
+			r := &f.res.Jobs[i]
+			a := &r.Attempts[f.live[i]-1]
+			back := f.lent(r, a) && f.stoppable(a, v.At.Add(-time.Duration(f.pool.Notice)))
+			if !back && a.MaxEnd > v.At && !f.victim[pool.AttemptID{Job: r.ID, N: a.N}] {
+				lasts(r, a.Placement)
+			}
+		}
+		for i := range f.promise {
+			if p := &f.res.Promises[i]; p.Class == f.c.id && f.until(f.job(p.Job)) > v.At {
+				lasts(f.job(p.Job), p.Place)
+			}
+		}
+		if counts(f.j) && use+x.Units()+f.j.Units() > guaranteed {
+			return byQuota
+		}
+		for _, g := range v.Place {
+			kept[f.nodeAt[g.Node]-f.c.lo] -= g.GPUs
+		}
+		if f.fits(false, kept) == "" {
+			return byNodes
+		}
+	}
+	return byNothing
+}
+
+// until is when a job that starts now ends at the latest, in the steps of 15
+// minutes in which the engine compares limits.
+func (f *field) until(j *Outcome) pool.Instant {
+	if j.Limit == 0 {
+		return pool.Never
+	}
+	left := j.Limit
+	for _, a := range j.Attempts {
+		if a.End <= f.now {
+			left -= max(0, a.End.Sub(a.Started))
+		}
+	}
+	const step = 15 * time.Minute
+	return f.now.Add((max(left, time.Minute) + step - 1) / step * step)
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -150,6 +151,41 @@ func TestABreakOfTheLawIsFound(t *testing.T) {
 	l := CheckLaw(p, res)
 	if l.Broken != 1 || l.First != "at 2026-03-01T01:00:00.000Z owner uses 0 of its 4 guaranteed GPUs of gpu and its job t000002 (1 x 4) waits, while guest borrows where it would fit" {
 		t.Errorf("%+v", l)
+	}
+}
+
+func TestAWaitBehindTheOwnersOwnReservationIsCountedByItsCause(t *testing.T) {
+	t.Parallel()
+	p := load(t, strings.Replace(tinyPool, `{"name": "node", "class": "gpu", "gpus": 4}`, `{"name": "node", "class": "gpu", "gpus": 4, "count": 2}`, 1))
+	p.Plans[0].Classes["gpu"] = PlanClass{Guaranteed: 5, Lend: 5}
+	p.Plans[1].Classes["gpu"] = PlanClass{Borrow: 8}
+	for _, tt := range []struct {
+		sentence string
+		hour     int // in which the owner's small job comes, an hour after its first and big ones
+		law      Law
+		waits    time.Duration
+	}{
+		{"its own work keeps the big one out of the quota, for less than four hours", 3, Law{}, 0},
+		{"the big one has waited long, and would wait longer for the small one", 5, Law{Quota: 1}, 5 * time.Hour},
+	} {
+		trace := fmt.Sprintf(`organisation,gpus_per_node,submit_s,length_s,limit_s,class
+owner,3,0,32400,32400,gpu
+guest,4,0,90000,90000,gpu
+owner,4,0,3600,3600,gpu
+owner,2,%d,72000,72000,gpu
+`, tt.hour*3600)
+		res, _ := report(t, p, read(t, trace, p).Jobs, Options{Until: pool.Never})
+		small := res.Jobs[3]
+		l := CheckLaw(p, res)
+		got := Law{Quota: l.Quota, Nodes: l.Nodes, Broken: l.Broken}
+		if w := small.Attempts[0].Admitted.Sub(small.Submit); w != tt.waits || got != tt.law {
+			t.Errorf("%s: it waits %s, want %s; %s", tt.sentence, w, tt.waits, l)
+		}
+		// Whoever forgets the reservation breaks the law in its eyes.
+		res.Reserved = nil
+		if l := CheckLaw(p, res); l.Broken != tt.law.Quota {
+			t.Errorf("%s, without a reservation: %s", tt.sentence, l)
+		}
 	}
 }
 

@@ -85,11 +85,11 @@ func (r Report) net() (sum money.Amount) {
 }
 
 func (l Law) String() string {
-	s := fmt.Sprintf("checked    %d moments, %d waits of jobs inside a guarantee (%d behind an earlier, larger job of their own member)", l.Moments, l.Contests, l.Own)
+	s := fmt.Sprintf("checked    %d moments, %d waits of jobs inside a guarantee: %d full of work that nobody may stop, %d until a borrower's minimum run is over, %d and %d would take quota and nodes reserved for an earlier job of their own member", l.Moments, l.Contests, l.Full, l.MinRun, l.Quota, l.Nodes)
 	if l.Broken > 0 {
-		return s + fmt.Sprintf(": BROKEN %d times, first %s", l.Broken, l.First)
+		return s + fmt.Sprintf("; BROKEN %d times, first %s", l.Broken, l.First)
 	}
-	return s + "; no other while a borrower ran in its place"
+	return s + "; none broken"
 }
 
 func (w Spread) String() string {

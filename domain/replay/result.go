@@ -73,11 +73,14 @@ type Promise struct {
 	Open    bool         // at Until
 }
 
-// Reservation is a time in which the engine kept GPUs of a class for one job.
+// Reservation is a time in which the engine kept GPUs of a class for one job,
+// which could start at At by declared ends.
 type Reservation struct {
 	Class    pool.ClassID
 	Job      pool.JobID
 	From, To pool.Instant // To is pool.Never while it holds
+	At       pool.Instant
+	Place    []quota.NodeGPUs
 }
 
 // Result is everything that happened.

@@ -306,11 +306,11 @@ func (s *sim) apply(plan quota.Plan, now pool.Instant) {
 	}
 }
 
-// reserve writes down for whom GPUs are kept from now on.
+// reserve writes down for whom GPUs are kept from now on, where and until when.
 func (s *sim) reserve(plan quota.Plan, now pool.Instant) {
 	for k := len(s.res.Reserved) - 1; k >= s.kept; k-- {
 		r := &s.res.Reserved[k]
-		if r.To == pool.Never && !slices.ContainsFunc(plan.Reserved, func(x quota.Reservation) bool { return x.Class == r.Class && x.Job == r.Job }) {
+		if r.To == pool.Never && !slices.ContainsFunc(plan.Reserved, r.is) {
 			r.To = now
 		}
 	}
@@ -318,10 +318,15 @@ func (s *sim) reserve(plan quota.Plan, now pool.Instant) {
 		s.kept++
 	}
 	for _, x := range plan.Reserved {
-		if !slices.ContainsFunc(s.res.Reserved[s.kept:], func(r Reservation) bool { return r.Class == x.Class && r.Job == x.Job && r.To == pool.Never }) {
-			s.res.Reserved = append(s.res.Reserved, Reservation{x.Class, x.Job, now, pool.Never})
+		if !slices.ContainsFunc(s.res.Reserved[s.kept:], func(r Reservation) bool { return r.To == pool.Never && r.is(x) }) {
+			s.res.Reserved = append(s.res.Reserved, Reservation{x.Class, x.Job, now, pool.Never, x.At, x.Placement})
 		}
 	}
+}
+
+// is tells whether a plan goes on with it as it was.
+func (r Reservation) is(x quota.Reservation) bool {
+	return r.Class == x.Class && r.Job == x.Job && r.At == x.At && slices.Equal(r.Place, x.Placement)
 }
 
 func (s *sim) admit(x quota.Admission, now pool.Instant) {
