@@ -20,38 +20,39 @@ func jobCommand() *cobra.Command {
 	r := &remote{}
 	c := &cobra.Command{
 		Use:   "job",
-		Short: "Submit, list, follow and stop jobs through the portal",
-		Long:  "Submit, list, follow and stop jobs through the portal's API.\n\n" + exitHelp,
+		Short: "Submit, list, follow, change and stop jobs through the portal",
+		Long:  "Submit, list, follow, change and stop jobs through the portal's API.\n\n" + exitHelp,
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	r.flags(c)
-	c.AddCommand(jobRunCommand(r), jobQuoteCommand(r), jobListCommand(r), jobShowCommand(r), jobLogsCommand(r), jobStopCommand(r))
+	c.AddCommand(jobRunCommand(r), jobQuoteCommand(r), jobListCommand(r), jobShowCommand(r), jobLogsCommand(r), jobChangeCommand(r), jobStopCommand(r))
 	return c
 }
 
 // jobFlags describe a job.
 type jobFlags struct {
-	project, name, tier, notBefore, after, maxCost string
-	classes, env                                   []string
-	nodes, gpus, priority, exit                    int
-	maxRun, simulate                               time.Duration
-	renewable                                      bool
+	project, name, tier, notBefore, deadline, after, maxCost string
+	classes, env                                             []string
+	nodes, gpus, priority, exit                              int
+	maxRun, simulate                                         time.Duration
+	renewable                                                bool
 }
 
 func (j *jobFlags) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&j.project, "project", "", "project, by name or id (may be left out when there is one only)")
 	f.StringVar(&j.name, "name", "", "name of the job (the image's without a wish)")
-	f.StringSliceVar(&j.classes, "class", nil, "GPU type; several in the order of preference")
+	f.StringSliceVar(&j.classes, "class", nil, "GPU type; several, a,b or repeated, in the order of preference")
 	f.IntVar(&j.nodes, "nodes", 1, "nodes")
 	f.IntVar(&j.gpus, "gpus", 1, "GPUs on each node")
 	f.StringVar(&j.tier, "tier", "flexible", "guaranteed, flexible or spot")
 	f.DurationVar(&j.maxRun, "max-run", 0, "maximum run time, e.g. 8h (the GPU type's default without a wish)")
 	f.StringArrayVar(&j.env, "env", nil, "variable as NAME=value; repeatable")
-	f.StringVar(&j.notBefore, "not-before", "", "start no sooner, e.g. 2026-11-02T09:00:00Z")
+	f.StringVar(&j.notBefore, "not-before", "", "start no sooner, e.g. 2026-11-02T09:00:00Z or \"2026-11-02 09:00\" here")
+	f.StringVar(&j.deadline, "deadline", "", "start only where it ends by then with its longest run; else it never starts")
 	f.StringVar(&j.after, "after", "", "start when this job has ended")
-	f.IntVar(&j.priority, "priority", 0, "-100 to 100, among the jobs of the organisation")
+	f.IntVar(&j.priority, "priority", 0, "-100 to 100, higher first, among the jobs of its project and tier")
 	f.BoolVar(&j.renewable, "renewable", false, "extend it at 80 % of its time if quota and cap allow")
 	f.DurationVar(&j.simulate, "simulate", 0, "length of a simulated job (demo pools only)")
 	f.IntVar(&j.exit, "simulate-exit", 0, "exit code of a simulated job (demo pools only)")
@@ -79,8 +80,10 @@ func (j *jobFlags) body(ctx context.Context, a *api, org string, args []string) 
 	if j.maxRun != 0 {
 		b["max_run_seconds"] = int64(j.maxRun.Seconds())
 	}
-	if j.notBefore != "" {
-		b["not_before"] = j.notBefore
+	for field, typed := range map[string]string{"not_before": j.notBefore, "deadline": j.deadline} {
+		if typed != "" {
+			b[field] = instantOf(typed)
+		}
 	}
 	if j.after != "" {
 		b["depends_on"] = j.after
@@ -103,6 +106,17 @@ func (j *jobFlags) body(ctx context.Context, a *api, org string, args []string) 
 		return b, j.onlyClass(ctx, a, b)
 	}
 	return b, nil
+}
+
+// instantOf writes a time of this machine's zone as the API takes it; what is none stays as it was typed, for the
+// portal to refuse.
+func instantOf(s string) string {
+	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02T15:04"} {
+		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			return t.UTC().Format(time.RFC3339)
+		}
+	}
+	return s
 }
 
 type listed struct{ ID, Name string }

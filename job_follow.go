@@ -22,6 +22,10 @@ type job struct {
 	Nodes                 int
 	GPUs                  int `json:"gpus_per_node"`
 	Classes               []string
+	Priority              int
+	NotBefore             *time.Time `json:"not_before"`
+	Deadline              *time.Time
+	DependsOn             *string `json:"depends_on"`
 	Tries                 int
 	Charged               amount
 	UpTo                  amount     `json:"up_to"`
@@ -134,6 +138,18 @@ func (j job) page() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n  %d x %d GPUs of %s, %s\n  charged %s of at most %s\n  submitted %s\n", j.line(), j.Nodes, j.GPUs, strings.Join(j.Classes, " or "), tierName(j.Tier),
 		j.Charged, j.UpTo, localTime(&j.SubmittedAt))
+	if j.Priority != 0 {
+		fmt.Fprintf(&b, "  priority %d\n", j.Priority)
+	}
+	if j.NotBefore != nil {
+		fmt.Fprintf(&b, "  starts no sooner than %s\n", localTime(j.NotBefore))
+	}
+	if j.Deadline != nil {
+		fmt.Fprintf(&b, "  must have ended by %s\n", localTime(j.Deadline))
+	}
+	if j.DependsOn != nil {
+		fmt.Fprintf(&b, "  starts after %s\n", *j.DependsOn)
+	}
 	for _, r := range j.Reasons {
 		fmt.Fprintln(&b, r)
 	}
@@ -175,6 +191,52 @@ func jobStopCommand(r *remote) *cobra.Command {
 			return err
 		},
 	}
+}
+
+func jobChangeCommand(r *remote) *cobra.Command {
+	var priority int
+	var notBefore, deadline string
+	c := &cobra.Command{
+		Use:     "change JOB",
+		Short:   "Change priority, start or deadline of a job that waits",
+		Example: "  gpupool job change j-4fk2 --priority 10 --deadline \"2026-11-02 18:00\"\n  gpupool job change j-4fk2 --not-before none",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			body := map[string]any{}
+			if cmd.Flags().Changed("priority") {
+				body["priority"] = priority
+			}
+			for flag, typed := range map[string]string{"not-before": notBefore, "deadline": deadline} {
+				switch field := strings.ReplaceAll(flag, "-", "_"); {
+				case typed == "none":
+					body[field] = nil
+				case typed != "":
+					body[field] = instantOf(typed)
+				}
+			}
+			if len(body) == 0 {
+				return failed(exitUsage, "say what to change: --priority, --not-before, --deadline")
+			}
+			a, org, err := r.start(cmd)
+			if err != nil {
+				return err
+			}
+			var j job
+			raw, err := a.call(cmd.Context(), http.MethodPatch, jobPath(org, args[0]), nil, body, &j, nil)
+			if err != nil {
+				return err
+			}
+			if !r.json {
+				raw = []byte(j.page())
+			}
+			_, err = cmd.OutOrStdout().Write(raw)
+			return err
+		},
+	}
+	c.Flags().IntVar(&priority, "priority", 0, "-100 to 100, higher first, among the jobs of its project and tier")
+	c.Flags().StringVar(&notBefore, "not-before", "", "start no sooner, e.g. 2026-11-02T09:00:00Z; none takes it away")
+	c.Flags().StringVar(&deadline, "deadline", "", "start only where it ends by then; none takes it away")
+	return c
 }
 
 func jobLogsCommand(r *remote) *cobra.Command {

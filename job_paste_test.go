@@ -47,7 +47,7 @@ func TestTheCommandOnAJobsPageSubmitsTheSame(t *testing.T) {
 		Tier: pool.Guaranteed, MaxRun: time.Hour, Spec: domain.JobSpec{Image: "busybox"}})
 	s.must(err)
 	for sentence, in := range map[string]domain.JobInput{
-		"all that a job has": {Name: "it's a $HOME; rm -rf", Nodes: 2, GPUsPerNode: 3, Tier: pool.Burst, MaxRun: 90 * time.Minute, Priority: -5, NotBefore: hour, DependsOn: first.ID, Renewable: true,
+		"all that a job has": {Name: "it's a $HOME; rm -rf", Nodes: 2, GPUsPerNode: 3, Tier: pool.Burst, MaxRun: 90 * time.Minute, Priority: -5, NotBefore: hour, Deadline: hour.Add(48 * time.Hour), DependsOn: first.ID, Renewable: true,
 			Spec: domain.JobSpec{Image: "ghcr.io/x/train:1", Command: "python", Args: []string{"train.py", "--epochs", "3", "", "two words", "--gpus"},
 				Env: map[string]string{"SEED": "a secret"}, Sim: &domain.Sim{LengthMs: 600_000, Exit: 3}}},
 		"an image alone":              {Name: "plain", Nodes: 1, GPUsPerNode: 1, Tier: pool.Spot, MaxRun: 24 * time.Hour, Spec: domain.JobSpec{Image: "busybox"}},

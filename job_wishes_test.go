@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -88,4 +89,25 @@ func TestAWaitingJobIsChanged(t *testing.T) {
 			t.Errorf("waits for %+v", j.Reasons)
 		}
 	})
+}
+
+func TestTheCommandChangesAWaitingJob(t *testing.T) {
+	t.Parallel()
+	s := openShell(t)
+	due := s.Clock.Now().Add(9 * time.Hour).Time().In(time.Local).Truncate(time.Minute)
+	out, errs, code := s.run(s.Member, "job", "run", "--class", string(s.Class), "--gpus", "8", "--max-run", "1h", "--not-before", s.Clock.Now().Add(time.Hour).String(), "--priority", "3", "busybox")
+	s.wants(0, nil, out, errs, code)
+	id := strings.TrimSpace(out)
+	out, errs, code = s.run(s.Member, "job", "change", id, "--priority", "-4", "--deadline", due.Format("2006-01-02 15:04"))
+	s.wants(0, []string{"priority -4", "starts no sooner than", "must have ended by " + due.Format("2006-01-02 15:04")}, out, errs, code)
+	out, errs, code = s.run(s.Member, "job", "change", id, "--not-before", "none", "--deadline", "none")
+	if s.wants(0, []string{"priority -4"}, out, errs, code); strings.Contains(out, "ended by") || strings.Contains(out, "no sooner") {
+		t.Errorf("the wishes are still there: %s", out)
+	}
+	out, errs, code = s.run(s.Member, "job", "change", id)
+	s.wants(exitUsage, []string{"say what to change"}, out, errs, code)
+	out, errs, code = s.run(s.Member, "job", "change", id, "--deadline", "soon")
+	s.wants(exitUsage, []string{"--deadline: Write the time as 2026-11-02T09:00:00Z."}, out, errs, code)
+	out, errs, code = s.run(s.Viewer, "job", "change", id, "--priority", "1")
+	s.wants(exitNotAllowed, nil, out, errs, code)
 }

@@ -21,6 +21,7 @@ type JobView struct {
 	UserName string
 	Nodes    map[pool.NodeID]string // names
 	Expected quota.Answer           // while it waits: what the engine would do with it now
+	StartBy  pool.Instant           // while it waits: the last moment for its deadline; pool.Never without one
 	Now      pool.Instant
 }
 
@@ -77,7 +78,7 @@ func (s *Service) expect(tx Tx, v *JobView) error {
 	if all.snap.Habits, err = s.habits.of(tx, all.snap.Orgs); err != nil {
 		return err
 	}
-	v.Expected = quota.Quote(all.snap, all.snap.Pending[i], all.now)
+	v.Expected, v.StartBy = quota.Quote(all.snap, all.snap.Pending[i], all.now), all.snap.Pending[i].StartBy()
 	v.Job.StartsBy = startsBy(v.Expected.Start)
 	return nil
 }
@@ -279,6 +280,8 @@ func (s *Service) ChangeJob(ctx context.Context, a Actor, org pool.OrgID, id poo
 		if err := f.Err(); err != nil {
 			return err
 		}
+		// What the wishes were told as isn't true any more; the next decision tells the rest.
+		j.Reasons = slices.DeleteFunc(j.Reasons, func(r pool.Reason) bool { return r.Code == pool.NotBefore || r.Code == pool.Deadline })
 		if err := tx.UpdateJob(j); err != nil {
 			return err
 		}

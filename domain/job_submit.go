@@ -50,8 +50,32 @@ type JobQuote struct {
 	MaxRun       time.Duration
 	Answer       quota.Answer
 	Alternatives []Alternative // cheaper ways to run the same
+	Payer        Payer
 	CapLeft      *money.Amount // of the organisation's cap, what is reserved deducted, before this job
 	Now          pool.Instant
+}
+
+// Payer is who pays for the use of a project now.
+type Payer struct {
+	Account string       // name of the billing account; empty: none
+	Order   string       // the purchase orders in force that limit it; empty: none
+	Left    money.Amount // of the orders, what is used deducted
+}
+
+// payer of a project: its billing account and what its purchase orders leave.
+func (v *view) payer(tx Tx, org pool.OrgID, project pool.ProjectID) (Payer, error) {
+	id := v.terms.AccountOf(project, v.now)
+	if id == "" {
+		return Payer{}, nil
+	}
+	a, err := tx.Account(org, id)
+	p := Payer{Account: a.Name}
+	for _, b := range v.snap.Budgets {
+		if b.ID == orderBudget(id) {
+			p.Order, p.Left = b.Ref, max(0, b.Limit-b.Spent)
+		}
+	}
+	return p, err
 }
 
 // Alternative is the same job in another tier.
@@ -99,6 +123,11 @@ func quoteJob(tx Tx, j Job, h *habits) (JobQuote, error) {
 	q.AtOwn = q.UpTo
 	if p, ok := v.terms.At(j.Classes[0], rating.Reach(j.Tier)[0], v.now); ok {
 		q.AtOwn = money.Charge(j.fullUse(), p.Price)
+	}
+	if h != nil { // a person asks
+		if q.Payer, err = v.payer(tx, j.Org, j.Project); err != nil {
+			return q, err
+		}
 	}
 	j.ID = "quote"
 	q.Answer = quota.Quote(snap, v.pending(j, 0, v.live()), v.now)

@@ -38,6 +38,7 @@ type apiJobJSON struct {
 	MaxRun      int64       `json:"max_run_seconds"`
 	Renewable   bool        `json:"renewable"`
 	NotBefore   apiTime     `json:"not_before"`
+	Deadline    apiTime     `json:"deadline"`
 	DependsOn   *string     `json:"depends_on"`
 	State       string      `json:"state"`
 	Reasons     []apiReason `json:"reasons"`
@@ -167,7 +168,7 @@ func (q *call) jobRow(r domain.JobRow) apiJobJSON {
 	j := r.Job
 	out := apiJobJSON{ID: string(j.ID), Org: string(j.Org), Project: string(j.Project), User: apiName{string(j.User), r.UserName}, Name: j.Name, Classes: []string{},
 		Nodes: j.Nodes, GPUsPerNode: j.GPUsPerNode, Tier: string(j.Tier), Priority: j.Priority, MaxRun: int64(j.MaxRun.Seconds()), Renewable: j.Renewable,
-		NotBefore: apiTime(j.NotBefore), State: string(j.State), Reasons: q.reasons(j.Reasons), UpTo: q.amount(j.UpTo), Charged: q.amount(r.Charged),
+		NotBefore: apiTime(j.NotBefore), Deadline: apiTime(j.Deadline), State: string(j.State), Reasons: q.reasons(j.Reasons), UpTo: q.amount(j.UpTo), Charged: q.amount(r.Charged),
 		Tries: j.Attempts, SubmittedAt: apiTime(j.SubmittedAt), EndedAt: apiTime(j.EndedAt)}
 	for _, c := range j.Classes {
 		out.Classes = append(out.Classes, string(c))

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -25,6 +26,7 @@ type apiJobInput struct {
 	Priority    int               `json:"priority"`
 	MaxRun      int64             `json:"max_run_seconds"` // the default of the first class when left out
 	NotBefore   string            `json:"not_before"`
+	Deadline    string            `json:"deadline"`
 	DependsOn   string            `json:"depends_on"`
 	Renewable   bool              `json:"renewable"`
 	Image       string            `json:"image"`
@@ -63,14 +65,7 @@ func (in apiJobInput) parse(st domain.Settings) (domain.JobInput, domain.Fields)
 	} else {
 		out.MaxRun = time.Duration(in.MaxRun) * time.Second
 	}
-	if in.NotBefore != "" {
-		t, err := time.Parse(time.RFC3339, in.NotBefore)
-		if err != nil || t.Year() < 1970 || t.Year() > 9999 {
-			bad.Add("not_before", "Write the time as 2026-11-02T09:00:00Z.")
-		} else {
-			out.NotBefore = pool.At(t)
-		}
-	}
+	out.NotBefore, out.Deadline = apiMoment(&bad, "not_before", in.NotBefore), apiMoment(&bad, "deadline", in.Deadline)
 	if m := in.MaxCost; m != nil {
 		switch {
 		case m.Currency != st.Currency.Code:
@@ -89,6 +84,63 @@ func (in apiJobInput) parse(st domain.Settings) (domain.JobInput, domain.Fields)
 		out.Spec.Sim = &domain.Sim{LengthMs: min(max(sim.Length, 0), longest) * 1000, Exit: sim.ExitCode, OOM: sim.OOM, Idle: sim.Idle}
 	}
 	return out, bad
+}
+
+// apiMoment reads an instant; 0 when there is none.
+func apiMoment(bad *domain.Fields, field, s string) pool.Instant {
+	if s == "" {
+		return 0
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil || t.Year() < 1970 || t.Year() > 9999 {
+		bad.Add(field, "Write the time as 2026-11-02T09:00:00Z.")
+		return 0
+	}
+	return pool.At(t)
+}
+
+// apiWish is an instant of a change: left out it stays, null or empty takes it away.
+type apiWish struct {
+	said bool
+	at   string
+}
+
+func (w *apiWish) UnmarshalJSON(b []byte) error {
+	w.said = true
+	return json.Unmarshal(b, &w.at)
+}
+
+// apiJobChange changes what a waiting job wishes: what the body names, as a merge patch.
+func (s *Server) apiJobChange(q *call) error {
+	var in struct {
+		Priority  *int    `json:"priority"`
+		NotBefore apiWish `json:"not_before"`
+		Deadline  apiWish `json:"deadline"`
+	}
+	if err := q.decode(&in); err != nil {
+		return err
+	}
+	var bad domain.Fields
+	wish := func(field string, w apiWish) *pool.Instant {
+		at := apiMoment(&bad, field, w.at)
+		if !w.said {
+			return nil
+		}
+		return &at
+	}
+	c := domain.JobChange{Priority: in.Priority, NotBefore: wish("not_before", in.NotBefore), Deadline: wish("deadline", in.Deadline)}
+	if err := bad.Err(); err != nil {
+		return err
+	}
+	id := pool.JobID(q.param("job"))
+	if err := s.service.ChangeJob(q.ctx, q.actor, q.org, id, c); err != nil {
+		return err
+	}
+	v, err := s.service.Job(q.ctx, q.actor, q.org, id)
+	if err != nil {
+		return err
+	}
+	return q.answer(http.StatusOK, q.job(v))
 }
 
 // jobInput is the job of the body; what is wrong with it by itself is said together with what the core refuses.

@@ -55,6 +55,7 @@ func apiTable() []apiRoute {
 		apiDo("/orgs/:org/jobs", inOrg(domain.ActSubmit), (*Server).apiJobSubmit),
 		apiGet("/orgs/:org/jobs", inOrg(domain.ActView), (*Server).apiJobs),
 		apiGet("/orgs/:org/jobs/:job", inOrg(domain.ActView), (*Server).apiJob),
+		{method: http.MethodPatch, path: "/orgs/:org/jobs/:job", who: inOrg(domain.ActSubmit), handle: (*Server).apiJobChange},
 		apiDo("/orgs/:org/jobs/:job/stop", inOrg(domain.ActSubmit), (*Server).apiJobStop),
 		log,
 		apiGet("/orgs/:org/usage", inOrg(domain.ActView), (*Server).apiUsage),

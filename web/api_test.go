@@ -167,6 +167,7 @@ var apiRights = map[string][8]int{
 	"POST /orgs/:org/jobs":            {401, 201, 201, 403, 201, 403, 403, 404},
 	"GET /orgs/:org/jobs":             {401, 200, 200, 200, 200, 200, 200, 404},
 	"GET /orgs/:org/jobs/:job":        {401, 200, 200, 200, 200, 200, 200, 404},
+	"PATCH /orgs/:org/jobs/:job":      {401, 403, 200, 403, 200, 403, 403, 404},
 	"POST /orgs/:org/jobs/:job/stop":  {401, 403, 200, 403, 200, 403, 403, 404},
 	"GET /orgs/:org/jobs/:job/log":    {401, 200, 200, 200, 200, 200, 200, 404},
 	"GET /orgs/:org/usage":            {401, 200, 200, 200, 200, 200, 200, 404},
@@ -200,6 +201,9 @@ func TestEveryPathOfTheAPIAsEveryRole(t *testing.T) {
 			var body any
 			if r.method == "POST" && strings.Contains(r.path, "jobs") && !strings.HasSuffix(r.path, "stop") {
 				body = b.job(object{"gpus_per_node": 1, "tier": "spot"})
+			}
+			if r.method == "PATCH" {
+				body = object{"priority": 3}
 			}
 			if got := b.send(r.method, path, token, body, nil); got.status != want[i] {
 				t.Errorf("%s %s as %d: %d, want %d: %s", r.method, path, i, got.status, want[i], got.body)

@@ -16,7 +16,15 @@ type jobForm struct {
 	Sim, SimMinutes                                                               string
 	Interruptible                                                                 bool
 	Classes                                                                       []string
+	jobWishes
+	DependsOn string
 }
+
+// jobWishes are what may also be changed while the job waits. Times are the clock of the person's zone.
+type jobWishes struct{ Priority, NotBefore, Deadline string }
+
+// choices is how many GPU types a form takes, in order.
+const choices = 3
 
 // jobTemplates are where a form may begin. The images are examples that exist.
 var jobTemplates = []struct {
@@ -47,17 +55,70 @@ func newJobForm(template string) jobForm {
 func (v *visit) sentJobForm() jobForm {
 	f := jobForm{Template: v.text("template"), Project: v.text("project"), Name: v.text("name"), Nodes: v.text("nodes"), GPUs: v.text("gpus"), Tier: v.text("tier"),
 		MaxRun: v.text("max_run"), Image: v.text("image"), Command: v.text("command"), Args: v.text("args"), Env: v.text("env"), Sim: v.text("sim"),
-		SimMinutes: v.text("sim_minutes"), Interruptible: v.text("interruptible") != "", Classes: v.texts("class")}
+		SimMinutes: v.text("sim_minutes"), Interruptible: v.text("interruptible") != "", Classes: v.texts("class"), jobWishes: v.sentWishes(), DependsOn: v.text("depends_on")}
 	if as := pool.Tier(v.text("as")); as.Valid() { // an alternative was pressed, which says what may happen to it
 		f.Tier, f.Interruptible = string(as), as != pool.Guaranteed
 	}
 	return f
 }
 
-// formOf is a job as the form that would make it again.
-func formOf(j domain.Job) jobForm {
+func (v *visit) sentWishes() jobWishes {
+	return jobWishes{v.text("priority"), v.text("not_before"), v.text("deadline")}
+}
+
+func (f format) wishesOf(j domain.Job) jobWishes {
+	w := jobWishes{NotBefore: f.moment(j.NotBefore), Deadline: f.moment(j.Deadline)}
+	if j.Priority != 0 {
+		w.Priority = number(j.Priority)
+	}
+	return w
+}
+
+// read makes numbers and instants of what was typed.
+func (w jobWishes) read(bad *domain.Fields, zone *time.Location) (priority int, notBefore, deadline pool.Instant) {
+	if strings.TrimSpace(w.Priority) != "" {
+		priority = wholeNumber(bad, "priority", w.Priority)
+	}
+	return priority, momentOf(bad, "not_before", w.NotBefore, zone), momentOf(bad, "deadline", w.Deadline, zone)
+}
+
+// moments are how a time is typed: what browsers send, and what people write. The first one is how it is shown.
+var moments = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.RFC3339}
+
+// momentOf reads a time of the zone; 0 when none was typed.
+func momentOf(bad *domain.Fields, field, s string, zone *time.Location) pool.Instant {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return 0
+	}
+	for _, layout := range moments {
+		if t, err := time.ParseInLocation(layout, s, zone); err == nil && t.Year() >= 1970 && t.Year() <= 9999 {
+			return pool.At(t)
+		}
+	}
+	bad.Add(field, "Write the time as 2026-11-02 09:00.")
+	return 0
+}
+
+// moment is an instant as it is typed; empty for none.
+func (f format) moment(i pool.Instant) string {
+	if i == 0 {
+		return ""
+	}
+	return i.In(f.zoneOrUTC()).Format(moments[0])
+}
+
+// formOf is a job as the form that would make it again. Times that are over are left out.
+func (v *visit) formOf(j domain.Job) jobForm {
 	f := jobForm{Template: j.Spec.Template, Project: string(j.Project), Name: j.Name, Nodes: number(j.Nodes), GPUs: number(j.GPUsPerNode), Tier: string(j.Tier),
 		MaxRun: hoursText(j.MaxRun), Image: j.Spec.Image, Command: j.Spec.Command, Args: strings.Join(j.Spec.Args, "\n"), Interruptible: j.Tier != pool.Guaranteed}
+	if j.NotBefore <= v.now {
+		j.NotBefore = 0
+	}
+	if j.Deadline <= v.now {
+		j.Deadline = 0
+	}
+	f.jobWishes, f.DependsOn = v.wishesOf(j), string(j.DependsOn)
 	for _, c := range j.Classes {
 		f.Classes = append(f.Classes, string(c))
 	}
@@ -85,11 +146,13 @@ func formOf(j domain.Job) jobForm {
 }
 
 // parse reads the form into the use case's input; what a number or a line of it can't mean is said at the field.
-func (f jobForm) parse(demo bool) (domain.JobInput, domain.Fields) {
+func (f jobForm) parse(demo bool, zone *time.Location) (domain.JobInput, domain.Fields) {
 	var bad domain.Fields
 	in := domain.JobInput{Project: pool.ProjectID(f.Project), Name: f.Name, Tier: pool.Tier(f.Tier),
 		Nodes: wholeNumber(&bad, "nodes", f.Nodes), GPUsPerNode: wholeNumber(&bad, "gpus", f.GPUs), MaxRun: hoursOf(&bad, "max_run", f.MaxRun),
 		Spec: domain.JobSpec{Template: f.Template, Image: strings.TrimSpace(f.Image), Command: strings.TrimSpace(f.Command), Args: textLines(f.Args), Env: map[string]string{}}}
+	in.Priority, in.NotBefore, in.Deadline = f.read(&bad, zone)
+	in.DependsOn = pool.JobID(f.DependsOn)
 	for _, c := range f.Classes {
 		if c != "" {
 			in.Classes = append(in.Classes, pool.ClassID(c))

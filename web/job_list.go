@@ -108,8 +108,15 @@ func (v *visit) jobRow(r domain.JobRow, projects map[pool.ProjectID]string) ui.R
 	case j.State == domain.JobEnded:
 		state.Sub = v.ended(j.End, j.EndDetail)
 	}
+	about := named(projects, j.Project) + " · " + r.UserName
+	if j.Priority != 0 {
+		about += " · " + v.T("priority %d", j.Priority)
+	}
+	if j.Live() && j.Deadline != 0 {
+		about += " · " + v.T("ends by %s", v.at(j.Deadline))
+	}
 	return ui.Row{Cells: []ui.Cell{
-		{Head: true, Text: j.Name, Href: v.jobPath(j.ID, ""), Sub: named(projects, j.Project) + " · " + r.UserName},
+		{Head: true, Text: j.Name, Href: v.jobPath(j.ID, ""), Sub: about},
 		state,
 		{Text: v.shape(j), Badges: []ui.Badge{v.tier(j.Tier)}},
 		{Time: v.clock(j.SubmittedAt)},
@@ -126,8 +133,8 @@ func (s *Server) jobListCSV(v *visit) error {
 	if err != nil {
 		return err
 	}
-	out := newSheet("jobs-"+string(v.org)+".csv", "job_id", "name", "project", "person", "state", "end_reason", "gpu_type", "nodes", "gpus_per_node", "tier",
-		"submitted_at", "ended_at", "charged_"+v.currency.Code, "at_most_"+v.currency.Code)
+	out := newSheet("jobs-"+string(v.org)+".csv", "job_id", "name", "project", "person", "state", "end_reason", "gpu_type", "nodes", "gpus_per_node", "tier", "priority",
+		"not_before", "deadline", "depends_on", "submitted_at", "ended_at", "charged_"+v.currency.Code, "at_most_"+v.currency.Code)
 	for range 50 {
 		rows, more, err := s.service.Jobs(v.ctx, v.actor, f)
 		if err != nil {
@@ -136,7 +143,7 @@ func (s *Server) jobListCSV(v *visit) error {
 		for _, r := range rows {
 			j := r.Job
 			out.add(string(j.ID), j.Name, named(projects, j.Project), r.UserName, string(j.State), string(j.End), classText(j.Classes), number(j.Nodes), number(j.GPUsPerNode),
-				string(j.Tier), isoOrEmpty(j.SubmittedAt), isoOrEmpty(j.EndedAt), v.currency.Format(r.Charged), v.currency.Format(j.UpTo))
+				string(j.Tier), number(j.Priority), isoOrEmpty(j.NotBefore), isoOrEmpty(j.Deadline), string(j.DependsOn), isoOrEmpty(j.SubmittedAt), isoOrEmpty(j.EndedAt), v.currency.Format(r.Charged), v.currency.Format(j.UpTo))
 		}
 		if !more {
 			break

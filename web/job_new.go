@@ -23,7 +23,12 @@ func (s *Server) jobNew(v *visit) error {
 		if err != nil {
 			return err
 		}
-		f = formOf(j.Job)
+		f = v.formOf(j.Job)
+		if f.DependsOn != "" {
+			if d, err := s.service.Job(v.ctx, v.actor, v.org, pool.JobID(f.DependsOn)); err != nil || !d.Job.Live() {
+				f.DependsOn = "" // nothing to wait for any more
+			}
+		}
 	}
 	if tier := pool.Tier(v.query("tier")); tier.Valid() {
 		f.Tier, f.Interruptible = string(tier), tier != pool.Guaranteed
@@ -76,7 +81,7 @@ func (s *Server) jobSubmit(v *visit) error {
 		}
 		return v.jobFormPage(status, p)
 	}
-	in, _ := f.parse(v.settings.Demo)
+	in, _ := f.parse(v.settings.Demo, v.zoneOrUTC())
 	j, err := s.service.SubmitJob(v.ctx, v.actor, v.org, in)
 	if err != nil {
 		return err
@@ -91,7 +96,7 @@ func cheaper(c money.Currency, now money.Amount, seen string) bool {
 
 // quote asks for the price of the form; refused is what the person can put right.
 func (v *visit) quote(f jobForm) (domain.JobQuote, *domain.Error, error) {
-	in, bad := f.parse(v.settings.Demo)
+	in, bad := f.parse(v.settings.Demo, v.zoneOrUTC())
 	q, err := v.server.service.QuoteJob(v.ctx, v.actor, v.org, in)
 	var e *domain.Error
 	if errors.As(err, &e) && (e.Code == domain.Invalid || e.Code == domain.Conflict) {
@@ -127,6 +132,11 @@ func (v *visit) quoteBox(q domain.JobQuote) ui.Quote {
 	}}
 	if q.AtOwn < q.UpTo {
 		b.Facts = append(b.Facts, ui.Fact{Name: v.T("Wholly inside own quota"), Text: v.money(q.AtOwn)})
+	}
+	if p := q.Payer; p.Order != "" {
+		b.Facts = append(b.Facts, ui.Fact{Name: v.T("Paid by"), Text: v.T("%s, purchase order %s with %s left", p.Account, p.Order, v.money(p.Left))})
+	} else if p.Account != "" {
+		b.Facts = append(b.Facts, ui.Fact{Name: v.T("Paid by"), Text: p.Account})
 	}
 	if q.CapLeft != nil {
 		b.Facts = append(b.Facts, ui.Fact{Name: v.T("Left of the spending cap"), Text: v.money(*q.CapLeft)})
@@ -212,6 +222,10 @@ func (v *visit) jobPage(f jobForm, refused *domain.Error) (views.JobNew, error) 
 	if err != nil {
 		return views.JobNew{}, err
 	}
+	earlier, err := v.jobOptions(projects)
+	if err != nil {
+		return views.JobNew{}, err
+	}
 	at, whole := map[string]string{}, ""
 	if refused != nil {
 		for _, x := range refused.Fields {
@@ -231,6 +245,8 @@ func (v *visit) jobPage(f jobForm, refused *domain.Error) (views.JobNew, error) 
 	p := views.JobNew{QuoteTo: v.orgPath("/jobs/quote"), Form: views.Form{ID: "job", Action: v.orgPath("/jobs"), Nonce: newNonce(), Problem: whole,
 		Hidden: []ui.Value{{Name: "template", Value: f.Template}}, Cancel: ui.Link{Label: v.T("All jobs"), Href: v.orgPath("/jobs")},
 		Fields: v.jobFields(f, at, classes, projects)}}
+	p.More = v.moreFields(f, at, classes, earlier)
+	p.MoreOpen = slices.ContainsFunc(p.More, func(x views.Input) bool { return x.Value != "" || x.Error != "" })
 	for _, t := range jobTemplates {
 		p.Templates = append(p.Templates, ui.Tab{Label: v.T(t.label), Href: v.orgPath("/jobs/new?template=" + t.name), Current: t.name == f.Template})
 	}
@@ -238,19 +254,21 @@ func (v *visit) jobPage(f jobForm, refused *domain.Error) (views.JobNew, error) 
 }
 
 func (v *visit) jobFields(f jobForm, at map[string]string, classes []domain.GPUClass, projects map[pool.ProjectID]string) []views.Input {
-	class := ui.Field{Name: "class", Label: v.T("GPU type"), Error: at["class"], Required: true, Hint: v.T("With several, it takes the first that is free, in this order; the price is of the dearest.")}
+	class := ui.Field{Name: "class", Label: v.T("GPU type"), Value: f.class(0), Error: at["class"], Required: true}
 	for i, c := range classes {
 		hint := v.T("%d GiB of memory", c.MemoryMiB/1024)
 		if c.PerCard > 1 {
 			hint += ", " + v.T("%d slices are one card", c.PerCard)
 		}
-		checked := slices.Contains(f.Classes, string(c.ID)) || len(f.Classes) == 0 && i == 0 && at["class"] == ""
-		class.Options = append(class.Options, ui.Option{Value: string(c.ID), Label: c.Name, Hint: hint, Checked: checked})
+		if i == 0 && len(f.Classes) == 0 && at["class"] == "" {
+			class.Value = string(c.ID)
+		}
+		class.Options = append(class.Options, ui.Option{Value: string(c.ID), Label: c.Name, Hint: hint})
 	}
 	all := []views.Input{
 		{Kind: "select", Field: ui.Field{Name: "project", Label: v.T("Project"), Value: f.Project, Error: at["project"], Required: true, Options: append([]ui.Option{{Label: v.T("Choose…")}}, options(projects)...)}},
 		{Field: ui.Field{Name: "name", Label: v.T("Name"), Value: f.Name, Error: at["name"], Required: true, Autocomplete: "off"}},
-		{Kind: "checks", Field: class},
+		{Kind: "radio", Field: class},
 		{Kind: "number", Field: ui.Field{Name: "nodes", Label: v.T("Nodes"), Value: f.Nodes, Error: at["nodes"], Required: true, InputMode: "numeric", Hint: v.T("All start together or not at all.")}},
 		{Kind: "number", Field: ui.Field{Name: "gpus", Label: v.T("GPUs on each node"), Value: f.GPUs, Error: at["gpus"], Required: true, InputMode: "numeric"}},
 		{Kind: "radio", Field: ui.Field{Name: "tier", Label: v.T("What may happen to it"), Value: f.Tier, Error: at["tier"], Required: true, Options: []ui.Option{
@@ -271,6 +289,81 @@ func (v *visit) jobFields(f jobForm, at map[string]string, classes []domain.GPUC
 		{Label: v.T("As the demo likes")}, {Value: "finish", Label: v.T("Finishes")}, {Value: "exit", Label: v.T("Ends with an error")},
 		{Value: "oom", Label: v.T("Runs out of GPU memory")}, {Value: "idle", Label: v.T("Holds its GPUs idle")}}}},
 		views.Input{Kind: "number", Field: ui.Field{Name: "sim_minutes", Label: v.T("Simulated length"), Unit: v.T("minutes"), Value: f.SimMinutes, Error: at["sim_minutes"], InputMode: "numeric", Hint: v.T("Empty: as the demo likes.")}})
+}
+
+// moreFields are what few jobs need.
+func (v *visit) moreFields(f jobForm, at map[string]string, classes []domain.GPUClass, earlier []ui.Option) []views.Input {
+	var all []views.Input
+	for i := 1; i < min(choices, len(classes)); i++ {
+		c := ui.Field{Name: "class", ID: "f-class-" + number(i+1), Label: v.T("If that is not free: choice %d", i+1), Value: f.class(i), Options: []ui.Option{{Label: v.T("no other GPU type")}}}
+		if i == 1 {
+			c.Hint = v.T("It takes the first of its GPU types that is free, in your order. The price is of the dearest.")
+		}
+		for _, x := range classes {
+			c.Options = append(c.Options, ui.Option{Value: string(x.ID), Label: x.Name})
+		}
+		all = append(all, views.Input{Kind: "select", Field: c})
+	}
+	after := ui.Field{Name: "depends_on", Label: v.T("Start after"), Value: f.DependsOn, Error: at["depends_on"], Hint: v.T("It waits until that job has ended, however it ends."), Options: append([]ui.Option{{Label: v.T("no other job")}}, earlier...)}
+	if f.DependsOn != "" && !slices.ContainsFunc(earlier, func(o ui.Option) bool { return o.Value == f.DependsOn }) {
+		after.Options = append(after.Options, ui.Option{Value: f.DependsOn, Label: short(f.DependsOn, 40)})
+	}
+	return slices.Concat(all, v.wishFields(f.jobWishes, at), []views.Input{{Kind: "select", Field: after}})
+}
+
+// wishFields are those that may also be changed while the job waits.
+func (v *visit) wishFields(w jobWishes, at map[string]string) []views.Input {
+	zone := v.now.In(v.zoneOrUTC()).Format("MST")
+	return []views.Input{
+		{Kind: "number", Field: ui.Field{Name: "priority", Label: v.T("Priority"), Value: w.Priority, Error: at["priority"], InputMode: "text", Hint: v.T("−100 to 100, 0 when empty. Higher goes first among the jobs of your project and tier; it changes nothing for other members.")}},
+		{Field: ui.Field{Name: "not_before", Type: "datetime-local", Label: v.T("Start no sooner than"), Unit: zone, Value: w.NotBefore, Error: at["not_before"]}},
+		{Field: ui.Field{Name: "deadline", Type: "datetime-local", Label: v.T("Must have ended by"), Unit: zone, Value: w.Deadline, Error: at["deadline"], Hint: v.T("It starts only while its longest run still ends by then. When that can't be kept any more it ends without having started, and costs nothing.")}},
+	}
+}
+
+// class is the choice with that number, from 0; empty when there is none.
+func (f jobForm) class(i int) string {
+	if i < len(f.Classes) {
+		return f.Classes[i]
+	}
+	return ""
+}
+
+// jobOptions are the person's jobs that have not ended. Where the organisation has several billing accounts, the
+// names of the projects say which of them pays.
+func (v *visit) jobOptions(projects map[pool.ProjectID]string) ([]ui.Option, error) {
+	var out []ui.Option
+	err := v.server.store.View(v.ctx, func(tx domain.Tx) error {
+		jobs, err := tx.Jobs(domain.JobFilter{Org: v.org, User: v.actor.User, Limit: 200,
+			States: []domain.JobState{domain.JobWaiting, domain.JobStarting, domain.JobRunning, domain.JobStopping}})
+		if err != nil {
+			return err
+		}
+		out = nil
+		for _, j := range jobs {
+			if v.actor.SeesProject(v.org, j.Project) {
+				out = append(out, ui.Option{Value: string(j.ID), Label: v.T("%s, submitted %s", j.Name, v.at(j.SubmittedAt))})
+			}
+		}
+		accounts, err := tx.Accounts(v.org)
+		if err != nil || len(accounts) < 2 {
+			return err
+		}
+		terms, err := domain.LoadTerms(tx)
+		if err != nil {
+			return err
+		}
+		for id := range projects {
+			pays := terms.AccountOf(id, v.now)
+			for _, a := range accounts {
+				if a.ID == pays {
+					projects[id] = v.T("%s, paid by %s", projects[id], a.Name)
+				}
+			}
+		}
+		return nil
+	})
+	return out, err
 }
 
 func checked(on bool) string {

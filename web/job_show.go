@@ -2,6 +2,7 @@ package web
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,11 @@ import (
 
 // jobShow is one job, which follows the server while it lives.
 func (s *Server) jobShow(v *visit) error {
+	return s.jobShowPage(v, nil, refusal{status: http.StatusOK})
+}
+
+// jobShowPage shows the job; sent are the wishes that were refused.
+func (s *Server) jobShowPage(v *visit, sent *jobWishes, r refusal) error {
 	j, err := s.service.Job(v.ctx, v.actor, v.org, pool.JobID(v.param("job")))
 	if err != nil {
 		return err
@@ -40,16 +46,44 @@ func (s *Server) jobShow(v *visit) error {
 			p.Starts = v.expected(j.Expected)
 		}
 	}
+	if j.Job.State == domain.JobWaiting && v.mayStop(j.Job) {
+		w := v.wishesOf(j.Job)
+		if sent != nil {
+			w = *sent
+		}
+		p.Change = views.Form{ID: "change", Action: v.jobPath(j.Job.ID, "/change"), Nonce: newNonce(), Problem: r.whole, Submit: v.T("Change"), Fields: v.wishFields(w, r.at)}.Show()
+	}
 	if err := v.jobLogPanel(&p, j.Job); err != nil {
 		return err
 	}
 	page := views.Page{Title: j.Job.Name, Heading: j.Job.Name, Wide: true, Crumbs: []ui.Link{{Label: v.T("Jobs"), Href: v.orgPath("/jobs")}, {Label: j.Job.Name}},
 		Lead:   v.T("Submitted by %s for project %s on %s.", j.UserName, named(projects, j.Job.Project), v.at(j.Job.SubmittedAt)),
 		Badges: []ui.Badge{v.state(v.jobState(j.Job)), v.tier(j.Job.Tier)}, Actions: v.jobActions(j.Job)}
+	if r.whole != "" && p.Change == nil {
+		page.Notices = []ui.Notice{{Tone: ui.Bad, Text: r.whole}}
+	}
 	if j.Job.Live() {
 		page.Live = v.live()
 	}
-	return v.page(page, p.Show())
+	return v.show(r.status, page, p.Show())
+}
+
+// jobChange changes what a waiting job wishes.
+func (s *Server) jobChange(v *visit) error {
+	id, w := pool.JobID(v.param("job")), v.sentWishes()
+	var bad domain.Fields
+	priority, notBefore, deadline := w.read(&bad, v.zoneOrUTC())
+	err := bad.Err()
+	if err == nil {
+		err = s.service.ChangeJob(v.ctx, v.actor, v.org, id, domain.JobChange{Priority: &priority, NotBefore: &notBefore, Deadline: &deadline})
+	}
+	if err != nil {
+		if r, ok := v.refused(err); ok {
+			return s.jobShowPage(v, &w, r)
+		}
+		return err
+	}
+	return v.done(v.jobPath(id, ""), "The job was changed. The next decision goes by it.")
 }
 
 // jobActions are rerun, and stop for those who may.
@@ -189,11 +223,34 @@ func (v *visit) jobFacts(j domain.JobView, classes []domain.GPUClass, projects m
 	facts := []ui.Fact{{Name: v.T("Job"), Text: string(j.Job.ID), Mono: true}, {Name: v.T("Project"), Text: named(projects, j.Job.Project), Href: v.orgPath("/jobs?project=" + string(j.Job.Project))},
 		{Name: v.T("Person"), Text: j.UserName}, {Name: v.T("GPU type"), Text: strings.Join(types, " / ")}, {Name: v.T("Longest run"), Text: v.span(j.Job.MaxRun)},
 		{Name: v.T("Image"), Text: j.Job.Spec.Image, Mono: true}}
+	facts = append(facts, v.wishFacts(j)...)
 	if j.Job.Spec.Command != "" {
 		facts = append(facts, ui.Fact{Name: v.T("Command"), Text: strings.Join(append([]string{j.Job.Spec.Command}, j.Job.Spec.Args...), " "), Mono: true})
 	}
 	if n := len(j.Job.Spec.Env); n > 0 {
 		facts = append(facts, ui.Fact{Name: v.T("Environment"), Text: v.T("%d variables", n)})
+	}
+	return facts
+}
+
+// wishFacts are what the job asked for beside its GPUs.
+func (v *visit) wishFacts(j domain.JobView) []ui.Fact {
+	var facts []ui.Fact
+	if j.Job.Priority != 0 {
+		facts = append(facts, ui.Fact{Name: v.T("Priority"), Text: v.T("%d, in its project", j.Job.Priority)})
+	}
+	if j.Job.NotBefore != 0 {
+		facts = append(facts, ui.Fact{Name: v.T("Start no sooner than"), Text: v.at(j.Job.NotBefore)})
+	}
+	if d := j.Job.Deadline; d != 0 {
+		by := v.at(d)
+		if j.StartBy != 0 {
+			by = v.T("%s; it must start by %s", by, v.at(j.StartBy))
+		}
+		facts = append(facts, ui.Fact{Name: v.T("Must have ended by"), Text: by})
+	}
+	if j.Job.DependsOn != "" {
+		facts = append(facts, ui.Fact{Name: v.T("Start after"), Text: string(j.Job.DependsOn), Mono: true, Href: v.jobPath(j.Job.DependsOn, "")})
 	}
 	return facts
 }
@@ -259,6 +316,9 @@ func cliOf(org pool.OrgID, j domain.Job) string {
 	}
 	if j.NotBefore != 0 {
 		flag("not-before", j.NotBefore.String())
+	}
+	if j.Deadline != 0 {
+		flag("deadline", j.Deadline.String())
 	}
 	if j.DependsOn != "" {
 		flag("after", quoted(string(j.DependsOn)))

@@ -212,17 +212,17 @@ func TestTheListAsksTheSameHoweverLongItIs(t *testing.T) {
 func TestASimulatedLengthAppliesWithAnyBehaviour(t *testing.T) {
 	t.Parallel()
 	for _, sim := range []string{"", "finish", "exit", "oom", "idle"} {
-		in, bad := jobForm{Nodes: "1", GPUs: "1", Sim: sim, SimMinutes: "45"}.parse(true)
+		in, bad := jobForm{Nodes: "1", GPUs: "1", Sim: sim, SimMinutes: "45"}.parse(true, time.UTC)
 		if len(bad) > 0 || in.Spec.Sim == nil || in.Spec.Sim.LengthMs != 45*60_000 {
 			t.Errorf("%q: %v %v", sim, in.Spec.Sim, bad)
 		}
 		for _, minutes := range []string{"-1", "abc", "44641", "1.5"} {
-			if _, bad := (jobForm{Nodes: "1", GPUs: "1", Sim: sim, SimMinutes: minutes}).parse(true); len(bad) != 1 || bad[0].Field != "sim_minutes" {
+			if _, bad := (jobForm{Nodes: "1", GPUs: "1", Sim: sim, SimMinutes: minutes}).parse(true, time.UTC); len(bad) != 1 || bad[0].Field != "sim_minutes" {
 				t.Errorf("%q with %q minutes: %v", sim, minutes, bad)
 			}
 		}
 	}
-	if in, bad := (jobForm{Nodes: "1", GPUs: "1"}).parse(true); len(bad) > 0 || in.Spec.Sim != nil {
+	if in, bad := (jobForm{Nodes: "1", GPUs: "1"}).parse(true, time.UTC); len(bad) > 0 || in.Spec.Sim != nil {
 		t.Errorf("nothing typed: %v %v", in.Spec.Sim, bad)
 	}
 }

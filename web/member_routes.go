@@ -49,6 +49,7 @@ func memberRoutes() []route {
 		get("/o/:org/jobs/new", inOrg(domain.ActSubmit), (*Server).jobNew),
 		ask("/o/:org/jobs/quote", inOrg(domain.ActSubmit), (*Server).jobQuote),
 		get("/o/:org/jobs/:job", inOrg(domain.ActView), (*Server).jobShow),
+		post("/o/:org/jobs/:job/change", inOrg(domain.ActSubmit), (*Server).jobChange),
 		post("/o/:org/jobs/:job/stop", inOrg(domain.ActSubmit), (*Server).jobStop),
 		get("/o/:org/jobs/:job/log", inOrg(domain.ActView), (*Server).jobLog),
 		streaming("/o/:org/jobs/:job/log/stream", inOrg(domain.ActView), "log", (*Server).jobLogStream),

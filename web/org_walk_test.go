@@ -64,6 +64,7 @@ var orgWalks = map[string]expected{
 	"GET /o/:org/jobs/new":                         whoSubmits(200),
 	"POST /o/:org/jobs/quote":                      whoSubmits(422),
 	"GET /o/:org/jobs/:job":                        allMay(200),
+	"POST /o/:org/jobs/:job/change":                whoSubmits(303),
 	"POST /o/:org/jobs/:job/stop":                  whoSubmits(303),
 	"GET /o/:org/jobs/:job/log":                    allMay(200),
 	"GET /o/:org/jobs/:job/log/stream":             allMay(200),

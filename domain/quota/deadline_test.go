@@ -44,7 +44,7 @@ func TestDeadlines(t *testing.T) {
 			free.Pending = nil
 			for _, j := range w.snap.Pending {
 				by[j.ID] = j
-				if j.startBy() >= w.now {
+				if j.StartBy() >= w.now {
 					free.Pending = append(free.Pending, j)
 				}
 			}
@@ -52,18 +52,18 @@ func TestDeadlines(t *testing.T) {
 			for _, a := range plan.Admit {
 				if j := by[a.Job]; j.Deadline != 0 {
 					kept++
-					if w.now > j.startBy() || j.MaxRun > 0 && a.MaxEnd > j.Deadline {
+					if w.now > j.StartBy() || j.MaxRun > 0 && a.MaxEnd > j.Deadline {
 						rt.Fatalf("%s starts at %s and may run to %s, after its deadline %s", a.Job, w.now, a.MaxEnd, j.Deadline)
 					}
 				}
 			}
 			for _, p := range plan.Reclaim {
-				if j := by[p.Job]; p.StopAt > j.startBy() {
+				if j := by[p.Job]; p.StopAt > j.StartBy() {
 					rt.Fatalf("GPUs are taken back for %s by %s, when it is too late for its deadline %s", p.Job, p.StopAt, j.Deadline)
 				}
 			}
 			for _, r := range plan.Reserved {
-				if j := by[r.Job]; r.At > j.startBy() {
+				if j := by[r.Job]; r.At > j.StartBy() {
 					rt.Fatalf("%s reserves from %s, too late for its deadline %s", r.Job, r.At, j.Deadline)
 				}
 			}
@@ -72,16 +72,16 @@ func TestDeadlines(t *testing.T) {
 				if i := slices.IndexFunc(x.Reasons, func(r pool.Reason) bool { return r.Code == pool.Deadline }); i >= 0 {
 					named = x.Reasons[i]
 				}
-				if tooLate := j.startBy() < w.now; tooLate != (named.Code != "") || tooLate && named.Until != j.Deadline {
-					rt.Fatalf("%s must start by %s, now is %s, and it waits for %+v", j.ID, j.startBy(), w.now, x.Reasons)
+				if tooLate := j.StartBy() < w.now; tooLate != (named.Code != "") || tooLate && named.Until != j.Deadline {
+					rt.Fatalf("%s must start by %s, now is %s, and it waits for %+v", j.ID, j.StartBy(), w.now, x.Reasons)
 				} else if tooLate {
 					late++
-				} else if j.Deadline != 0 && w.now.Add(w.snap.Policy.Notice) > j.startBy() {
+				} else if j.Deadline != 0 && w.now.Add(w.snap.Policy.Notice) > j.StartBy() {
 					refused++
 				}
 			}
 			for _, x := range plan.Withdrawn {
-				if j := by[x.Job]; j.startBy() < w.now {
+				if j := by[x.Job]; j.StartBy() < w.now {
 					lapsed++
 				}
 			}

@@ -81,9 +81,9 @@ func roundUp(run pool.Instant) pool.Instant {
 	return (run + runStep - 1) / runStep * runStep
 }
 
-// startBy is the last moment at which a job can start and end before its
+// StartBy is the last moment at which a job can start and end before its
 // deadline; pool.Never when it has none.
-func (j *Job) startBy() pool.Instant {
+func (j *Job) StartBy() pool.Instant {
 	if j.Deadline == 0 {
 		return pool.Never
 	}
@@ -237,7 +237,7 @@ func (e *engine) readJob(j *job, p *Job) {
 	*j = job{of: p, org: e.orgAt[p.Org], account: accountOf(e, p.Org, p.Project, p.ID), tier: p.Tier, priority: p.Priority,
 		submitted: p.Submitted, maxRun: pool.Instant(p.MaxRun.Milliseconds()), fixed: p.Fixed, bucket: -1}
 	j.n, j.g = count(e, p.Nodes, "nodes", p.ID), count(e, p.GPUs, "GPUs", p.ID)
-	j.units, j.longest, j.startBy = j.n*j.g, roundUp(j.maxRun), p.startBy()
+	j.units, j.longest, j.startBy = j.n*j.g, roundUp(j.maxRun), p.StartBy()
 	j.mask = e.narrow(e.projects[j.account].mask, p.DataSite)
 	e.classBuf = e.classBuf[:0]
 	for _, id := range p.Classes {
