@@ -153,39 +153,26 @@ func (k *claim) takeSpots() bool {
 	return false
 }
 
-// lender is an organisation that owes GPUs, with its next victim.
-type lender struct {
-	org    int32
-	at     int // index in its holding
-	victim int32
-}
-
 // takeLoans takes loans of other organisations, the richest by weight first,
-// until the job fits. legal may refuse a victim.
+// until the job fits. legal, when not nil, may refuse a victim.
 func (k *claim) takeLoans(legal func(*run) bool) bool {
 	e := k.e
-	less := func(x, y lender) bool {
-		a, b := e.over(k.c, x.org), e.over(k.c, y.org)
-		if s := a.compare(b); s != 0 {
-			return s > 0
-		}
-		return e.milder(x.victim, y.victim)
-	}
-	h := heap[lender]{less: less}
-	for o := range e.orgs {
-		if o := int32(o); o != k.j.org && e.org(k.c, o).over() > 0 {
-			owes := e.cover(k.c, o)
-			e.trim(owes)
-			x := lender{org: o, at: owes.tail}
-			if k.next(&x, legal) {
-				h.items = append(h.items, x)
+	h := e.lendersOf(k.c)
+	if legal != nil { // others see other victims
+		h = &heap[lender]{less: e.lendsBefore, items: slices.Clone(h.items)}
+		h.items = slices.DeleteFunc(h.items, func(x lender) bool { return x.org == k.j.org })
+		for i := range h.items {
+			h.items[i].at++
+			if !k.next(&h.items[i], legal) {
+				h.items[i].at = -1
 			}
 		}
+		h.items = slices.DeleteFunc(h.items, func(x lender) bool { return x.at < 0 })
+		h.init()
 	}
-	h.init()
 	for len(h.items) > 0 {
 		x := h.items[0]
-		if !legal(&e.runs[x.victim]) {
+		if legal != nil && !legal(&e.runs[x.victim]) {
 			h.pop()
 			continue
 		}
@@ -193,11 +180,13 @@ func (k *claim) takeLoans(legal func(*run) bool) bool {
 		if k.fits() {
 			return true
 		}
-		if k.next(&x, legal) {
-			h.items[0] = x
+		if x.over = e.over(k.c, x.org); k.next(&x, legal) {
+			h.set(0, x)
 			h.down(0)
-		} else {
-			h.pop()
+			continue
+		}
+		if h.pop(); legal == nil {
+			e.lenders[k.c].at[x.org] = -1
 		}
 	}
 	return false
@@ -205,18 +194,20 @@ func (k *claim) takeLoans(legal func(*run) bool) bool {
 
 // next walks an organisation's holding from its end: what is stopped is the
 // last to be covered, so that at least one of its GPUs is on loan.
-func (k *claim) next(x *lender, legal func(*run) bool) bool {
-	e := k.e
-	if e.org(k.c, x.org).over() == 0 {
+func (k *claim) next(x *lender, legal func(*run) bool) bool { return k.e.nextLoan(k.c, x, legal) }
+
+func (e *engine) nextLoan(c int32, x *lender, legal func(*run) bool) bool {
+	if e.org(c, x.org).over() == 0 {
 		return false
 	}
-	h := &e.held[e.oc(k.c, x.org)]
+	h := &e.held[e.oc(c, x.org)]
 	if !h.covered && e.orgs[x.org].split {
-		h = e.cover(k.c, x.org)
+		h = e.cover(c, x.org)
 	}
 	for x.at--; x.at >= h.first; x.at-- {
 		i := h.runs[x.at]
-		if r := &e.runs[i]; !r.gone && !r.protected && r.tier == pool.Burst && r.loan > 0 && legal(r) {
+		e.work.victims++
+		if r := &e.runs[i]; !r.gone && !r.protected && r.tier == pool.Burst && r.loan > 0 && (legal == nil || legal(r)) {
 			x.victim = i
 			return true
 		}
@@ -290,11 +281,10 @@ func (e *engine) reclaim(j *job, c int32) bool {
 		return false
 	}
 	inside := k.inside()
-	every := func(*run) bool { return true }
 	switch {
 	case k.fits():
-	case inside && (k.takeSpots() || k.takeLoans(every) || k.takeSiblings()):
-	case !inside && (k.takeSiblings() || k.takeSpots() || k.inside() && k.takeLoans(every)):
+	case inside && (k.takeSpots() || k.takeLoans(nil) || k.takeSiblings()):
+	case !inside && (k.takeSiblings() || k.takeSpots() || k.inside() && k.takeLoans(nil)):
 	default:
 		k.undo()
 		return false

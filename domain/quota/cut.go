@@ -66,6 +66,7 @@ func (e *engine) honourIn(c, o int32) {
 			n.tier, n.until, n.gone = pool.Burst, 0, false
 			k := e.enter(n)
 			e.name(k)
+			e.guard(k)
 			e.plan.ToBurst = append(e.plan.ToBurst, n.id)
 		default:
 			r.above = true

@@ -2,42 +2,86 @@ package quota
 
 import (
 	"slices"
+	"sort"
 
 	"gpupool/domain/pool"
 )
 
-// endings is the holders of a class with a declared end, the soonest first. It
-// is put in order when somebody asks.
-type endings struct {
-	items []int32 // by end, then id
-	fresh []int32 // not in order yet
-	stale int     // of items that are no holders any more
+// ranking is a list of runs in an order of their own. It is put right when
+// somebody asks.
+type ranking struct {
+	before func(x, y int32) bool
+	items  []int32
+	fresh  []int32 // not in order yet
+	gone   []int32 // to be taken out
 }
 
-func (l *endings) add(e *engine, i int32) {
-	if e.runs[i].end != pool.Never {
-		l.fresh = append(l.fresh, i)
-	}
-}
+// fewRanked runs are put in or taken out one by one.
+const fewRanked = 16
 
-// settle brings what was added to its place.
-func (l *endings) settle(e *engine) []int32 {
-	if l.stale > 0 {
-		dead := func(i int32) bool { return e.runs[i].dead }
-		l.items, l.fresh = slices.DeleteFunc(l.items, dead), slices.DeleteFunc(l.fresh, dead)
-		l.stale = 0
-	}
-	if len(l.fresh) == 0 {
-		return l.items
-	}
-	sortBy(l.fresh, e.endsBefore)
-	if n := len(l.items); n == 0 || e.endsBefore(l.items[n-1], l.fresh[0]) {
-		l.items = append(l.items, l.fresh...)
+// settle brings what was added to its place and takes out what went.
+func (l *ranking) settle() []int32 {
+	if n := len(l.gone); n > fewRanked {
+		gone := make(map[int32]bool, n)
+		for _, i := range l.gone {
+			gone[i] = true
+		}
+		is := func(i int32) bool { return gone[i] }
+		l.items, l.fresh = slices.DeleteFunc(l.items, is), slices.DeleteFunc(l.fresh, is)
 	} else {
-		l.items = merged(l.items, l.fresh, e.endsBefore)
+		for _, i := range l.gone {
+			if k := l.place(i); k < len(l.items) && l.items[k] == i {
+				l.items = slices.Delete(l.items, k, k+1)
+			} else if k := slices.Index(l.fresh, i); k >= 0 {
+				l.fresh = slices.Delete(l.fresh, k, k+1)
+			} else if k := slices.Index(l.items, i); k >= 0 {
+				l.items = slices.Delete(l.items, k, k+1)
+			}
+		}
+	}
+	l.gone = l.gone[:0]
+	switch n := len(l.items); {
+	case len(l.fresh) == 0:
+	case len(l.fresh) <= fewRanked && n > 0:
+		for _, i := range l.fresh {
+			l.items = slices.Insert(l.items, l.place(i), i)
+		}
+	default:
+		if sortBy(l.fresh, l.before); n == 0 || l.before(l.items[n-1], l.fresh[0]) {
+			l.items = append(l.items, l.fresh...)
+		} else {
+			l.items = merged(l.items, l.fresh, l.before)
+		}
 	}
 	l.fresh = l.fresh[:0]
 	return l.items
+}
+
+// place is where a run belongs.
+func (l *ranking) place(i int32) int {
+	return sort.Search(len(l.items), func(k int) bool { return !l.before(l.items[k], i) })
+}
+
+// rank puts a holder among the ends of its class, if it has a declared one, and
+// among what an owner can take back, if it may ever be stopped.
+func (e *engine) rank(i int32) {
+	r := &e.runs[i]
+	if r.holds && r.end != pool.Never {
+		e.endings[r.class].fresh = append(e.endings[r.class].fresh, i)
+	}
+	if !r.fixed && r.tier != pool.Guaranteed {
+		e.backs[r.class].fresh = append(e.backs[r.class].fresh, i)
+	}
+}
+
+func (e *engine) unrank(i int32) {
+	r := &e.runs[i]
+	if r.holds && r.end != pool.Never {
+		e.endings[r.class].gone = append(e.endings[r.class].gone, i)
+	}
+	if !r.fixed && r.tier != pool.Guaranteed {
+		e.backs[r.class].gone = append(e.backs[r.class].gone, i)
+	}
 }
 
 // merged is two ordered lists as one.
@@ -62,18 +106,28 @@ func (e *engine) endsBefore(x, y int32) bool {
 	return attemptBefore(a.id, b.id)
 }
 
+// outline is what the future needs of a run, kept beside it in a flat list.
+type outline struct {
+	end, minRun pool.Instant
+	org, units  int32
+	node        int32 // -1 when there are several, or it isn't known
+	spot, gone  bool
+}
+
 // future is what comes free in a class for a job, the soonest first: declared
 // ends, and where it could take back: spot work, and loans inside its quota.
 type future struct {
 	e     *engine
 	late  []int32 // ends that are past, by id: they come at any moment
 	ends  []int32
-	begun []int32 // those of what waits for its GPUs
-	back  *heap[ending]
+	begun []int32       // those of what waits for its GPUs
+	soon  pool.Instant  // when what isn't protected could be back
+	ready []int32       // those, by id
+	back  *heap[ending] // what is protected still
 }
 
 func (e *engine) ends(c int32, j *job, claims bool) *future {
-	f := &future{e: e, ends: e.endings[c].settle(e)}
+	f := &future{e: e, ends: e.endings[c].settle(), soon: e.now.Add(e.policy.Notice)}
 	for len(f.ends) > 0 && e.runs[f.ends[0]].end <= e.now {
 		f.late, f.ends = append(f.late, f.ends[0]), f.ends[1:]
 	}
@@ -90,29 +144,29 @@ func (e *engine) ends(c int32, j *job, claims bool) *future {
 	}
 	sortBy(f.begun, e.endsBefore)
 	f.back = &heap[ending]{less: e.sooner}
-	add := func(i int32) {
-		r := &e.runs[i]
-		if at, ok := e.back(r); ok && !r.gone && at < r.end {
+	// What leaves its organisation with less than its quota isn't taken back, and
+	// its use only falls on the way.
+	over := make([]int32, len(e.orgs))
+	for o := range over {
+		if claims && int32(o) != j.org {
+			over[o] = int32(min(e.org(c, int32(o)).over(), maxGPUs))
+		}
+	}
+	f.ready = e.readyBuf[:0]
+	for _, i := range e.backs[c].settle() {
+		b := &e.outlines[i]
+		if b.gone || !b.spot && (b.units > over[b.org] || over[b.org] == 0) {
+			continue
+		}
+		switch at := max(e.now, b.minRun).Add(e.policy.Notice); {
+		case at >= b.end:
+		case b.minRun <= e.now:
+			f.ready = append(f.ready, i)
+		default:
 			f.back.items = append(f.back.items, ending{at, i, true})
 		}
 	}
-	for _, i := range e.spots[c] {
-		add(i)
-	}
-	for o := range e.orgs {
-		if int32(o) == j.org || !claims {
-			continue
-		}
-		// What leaves its organisation with less than its quota isn't taken
-		// back, and its use only falls on the way.
-		if over := e.org(c, int32(o)).over(); over > 0 {
-			for _, i := range e.held[e.oc(c, int32(o))].runs {
-				if e.runs[i].units <= over {
-					add(i)
-				}
-			}
-		}
-	}
+	e.readyBuf = f.ready
 	f.back.init()
 	return f
 }
@@ -127,8 +181,9 @@ func (e *engine) sooner(x, y ending) bool {
 	return x.back && !y.back
 }
 
-// next is what comes free next; false when nothing more does.
-func (f *future) next() (ending, bool) {
+// peek is what comes free next, ready aside, and how to pass over it; false when
+// nothing more does.
+func (f *future) peek() (ending, func(), bool) {
 	best, from := ending{}, (*[]int32)(nil)
 	for _, list := range [3]*[]int32{&f.late, &f.ends, &f.begun} {
 		for len(*list) > 0 && f.e.runs[(*list)[0]].gone {
@@ -143,11 +198,10 @@ func (f *future) next() (ending, bool) {
 		}
 	}
 	if len(f.back.items) > 0 && (from == nil || f.e.sooner(f.back.items[0], best)) {
-		return f.back.pop(), true
+		return f.back.items[0], func() { f.back.pop() }, true
 	}
 	if from == nil {
-		return ending{}, false
+		return ending{}, nil, false
 	}
-	*from = (*from)[1:]
-	return best, true
+	return best, func() { *from = (*from)[1:] }, true
 }

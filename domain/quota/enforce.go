@@ -234,6 +234,7 @@ func (e *engine) turnSpot(i int32) (int32, bool) {
 	r.tier, r.charges, r.own, r.loan, r.gone = pool.Spot, charges, 0, 0, false
 	n := e.enter(r)
 	e.name(n)
+	e.guard(n)
 	e.oddSpots = append(e.oddSpots, n)
 	e.orderSpots(r.class)
 	e.plan.ToSpot = append(e.plan.ToSpot, r.id)

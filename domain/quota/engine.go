@@ -40,7 +40,11 @@ type engine struct {
 	spots      [][]int32 // running spot attempts of a class, the mildest victim first
 	spotsLoose []bool    // they aren't in order
 	oddSpots   []int32   // spot attempts that aren't charged as spot
-	endings    []endings // of a class
+	endings    []ranking // of a class: holders with a declared end, by that, then id
+	backs      []ranking // of a class: what an owner may take back some time, by id
+	outlines   []outline // of each run
+	readyBuf   []int32
+	lenders    []lenders // of a class
 	spotUse    []int
 	loanMean   []int64 // decayed mean loan in thousandths of a GPU, like held
 	surplus    []bool  // got surplus in this step, like held
@@ -91,9 +95,9 @@ type engine struct {
 }
 
 // work counts what a decision did, so that its growth can be tested.
-type work struct{ asked, nodes, compared int }
+type work struct{ asked, nodes, compared, victims int }
 
-func (w work) sum() int { return w.asked + w.nodes + w.compared }
+func (w work) sum() int { return w.asked + w.nodes + w.compared + w.victims }
 
 type orgState struct {
 	id     pool.OrgID
@@ -165,7 +169,11 @@ func (e *engine) indexClasses() {
 	n := len(e.classes)
 	e.racks = make([]rack, n)
 	e.spots, e.spotsLoose = make([][]int32, n), make([]bool, n)
-	e.endings = make([]endings, n)
+	e.endings, e.backs, e.lenders = make([]ranking, n), make([]ranking, n), make([]lenders, n)
+	for c := range n {
+		e.endings[c].before, e.backs[c].before = e.endsBefore, e.idsBefore
+		e.lenders[c].heap = heap[lender]{less: e.lendsBefore, moved: func(x lender, at int) { e.lenders[c].at[x.org] = int32(at) }}
+	}
 	e.spotUse = make([]int, n)
 	e.whole = make([]int, n)
 	e.reserved = make([]reservation, n)

@@ -170,9 +170,9 @@ func (e *engine) unreserve(j *job) {
 }
 
 func (e *engine) clearReservation(c int32) {
-	e.reserved[c] = reservation{}
-	e.versions[c]++
-	for i := e.racks[c].lo; i < e.racks[c].hi; i++ {
+	for _, i := range e.reserved[c].on {
 		e.nodes[i].slack = unlimited
 	}
+	e.reserved[c] = reservation{}
+	e.versions[c]++
 }

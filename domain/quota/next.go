@@ -95,6 +95,9 @@ func (e *engine) nextOfJobs(m *moment) bool {
 			continue
 		}
 		waits = true
+		if e.policy.ReserveAfter <= 0 && len(e.budgets.list) == 0 {
+			break
+		}
 		if j.tier == pool.Burst && e.policy.ReserveAfter > 0 {
 			m.add(j.submitted.Add(e.policy.ReserveAfter))
 		}
@@ -117,8 +120,8 @@ func (e *engine) nextOfJobs(m *moment) bool {
 // nextOfRuns is when the next of those that may be stopped leaves its minimum
 // run time.
 func (e *engine) nextOfRuns(m *moment) {
-	for i := range e.runs {
-		if r := &e.runs[i]; !r.dead && !r.gone && r.running && !r.fixed && r.tier != pool.Guaranteed {
+	for _, i := range e.guarded {
+		if r := &e.runs[i]; !r.dead && !r.gone && r.running && r.tier != pool.Guaranteed {
 			m.add(r.minRun)
 		}
 	}
@@ -142,7 +145,7 @@ func (e *engine) nextOfReservations(m *moment) {
 			m.add(e.now.Add(continuous))
 			along = along[:1]
 		}
-		for _, i := range e.endings[c].settle(e) {
+		for _, i := range e.endings[c].settle() {
 			r := &e.runs[i]
 			if r.gone {
 				continue

@@ -87,6 +87,15 @@ func (h *heap[T]) pop() T {
 	return x
 }
 
+// remove takes out the item at i.
+func (h *heap[T]) remove(i int) {
+	last := len(h.items) - 1
+	h.set(i, h.items[last])
+	if h.items = h.items[:last]; i < last {
+		h.fix(i)
+	}
+}
+
 // fix restores the order after the item at i changed.
 func (h *heap[T]) fix(i int) {
 	h.up(i)

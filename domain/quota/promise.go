@@ -127,8 +127,10 @@ func (e *engine) holdsStill(p *Promise, o *openPromise) (WithdrawReason, bool) {
 
 // byID sorts runs by their ids.
 func (e *engine) byID(runs []int32) {
-	sortBy(runs, func(x, y int32) bool { return attemptBefore(e.runs[x].id, e.runs[y].id) })
+	sortBy(runs, e.idsBefore)
 }
+
+func (e *engine) idsBefore(x, y int32) bool { return attemptBefore(e.runs[x].id, e.runs[y].id) }
 
 func (e *engine) holding(victims []int32) int {
 	n := 0
@@ -312,8 +314,11 @@ func (e *engine) fulfil(o *openPromise) {
 	if r.tier != pool.Spot {
 		h := &e.held[e.oc(r.class, r.org)]
 		h.sorted, h.covered = false, false
+		e.owes(r.class, r.org)
 	}
-	e.endings[r.class].add(e, o.run)
+	if r.end != pool.Never {
+		e.endings[r.class].fresh = append(e.endings[r.class].fresh, o.run)
+	}
 	for _, h := range o.nodes {
 		e.shift(h.node, h.gpus, 0)
 	}

@@ -16,11 +16,12 @@ type reservation struct {
 	units      int
 	claims     bool // inside its quota by then: it can take loans back
 	guaranteed bool
-	slack      int   // quota of its organisation beside it, at that time
-	use        []int // of each organisation at that time, by declared ends
-	returned   map[int32]bool
+	slack      int    // quota of its organisation beside it, at that time
+	use        []int  // of each organisation at that time, by declared ends
+	returned   []bool // of each run: it is taken back by then
 	number     uint32
 	places     []NodeGPUs
+	on         []int32 // nodes
 }
 
 // reservationTries bounds the shadows of jobs that no declared end helps.
@@ -40,7 +41,7 @@ func (e *engine) reserve(j *job, c int32, claims bool) bool {
 	org := e.org(c, j.org)
 	e.numbers++
 	v := reservation{set: true, job: e.id(j), org: j.org, at: s.at, units: j.units, claims: claims, guaranteed: j.tier == pool.Guaranteed, use: s.use, slack: unlimited,
-		returned: s.returned, number: e.numbers}
+		returned: s.returned, number: e.numbers, on: s.nodes}
 	if claims {
 		v.slack = org.subtree - s.use[j.org] - j.units
 		if v.guaranteed {
@@ -71,14 +72,14 @@ type shade struct {
 	guaranteed int            // of the job's organisation
 	account    int            // of the job's project
 	nodes      []int32
-	returned   map[int32]bool // runs that the job takes back by then
+	returned   []bool // of each run: the job takes it back by then
 }
 
 // shadow lets what runs end by its declared, enforced limits until the job
 // fits; nil when it never does.
 func (e *engine) shadow(j *job, c int32, claims bool) *shade {
 	r := &e.racks[c]
-	s := &shade{at: e.now, returned: map[int32]bool{}, free: make([]int, r.hi-r.lo), since: make([]pool.Instant, r.hi-r.lo), use: make([]int, len(e.orgs)),
+	s := &shade{at: e.now, returned: make([]bool, len(e.runs)), free: make([]int, r.hi-r.lo), since: make([]pool.Instant, r.hi-r.lo), use: make([]int, len(e.orgs)),
 		guaranteed: e.org(c, j.org).guaranteed, account: e.ledger.at(c, j.account).use}
 	fitting := 0
 	for i := range s.free {
@@ -91,14 +92,53 @@ func (e *engine) shadow(j *job, c int32, claims bool) *shade {
 	for o := range e.orgs {
 		s.use[o] = e.org(c, int32(o)).use
 	}
-	for ends := e.ends(c, j, claims); ; {
-		if fitting >= j.n && e.allowedBy(s, j, c, claims) {
+	gain := func(node int32, gpus int, at pool.Instant) {
+		if node < 0 || !e.nodes[node].open {
+			return
+		}
+		f := &s.free[node-r.lo]
+		s.since[node-r.lo] += (at - e.now) * pool.Instant(gpus)
+		was := *f >= j.g
+		if *f += gpus; !was && *f >= j.g && e.suits(j, &e.nodes[node]) {
+			fitting++
+		}
+	}
+	ends := e.ends(c, j, claims)
+	for allowed := e.allowedBy(s, j, c, claims); !allowed || fitting < j.n; {
+		ev, pass, ok := ends.peek()
+		// What could be taken back at once and comes before it: no loan of the
+		// job's own organisation, so that its quota doesn't move.
+		for len(ends.ready) > 0 && (!allowed || fitting < j.n) {
+			i := ends.ready[0]
+			if ok && (ends.soon > ev.at || ends.soon == ev.at && !e.sooner(ending{ends.soon, i, true}, ev)) {
+				break
+			}
+			e.work.victims++
+			ends.ready = ends.ready[1:]
+			x := &e.outlines[i]
+			if !x.spot {
+				if s.use[x.org]-int(x.units) < e.org(c, x.org).subtree {
+					continue
+				}
+				s.use[x.org] -= int(x.units)
+			}
+			s.at, s.returned[i] = ends.soon, true
+			if x.node >= 0 {
+				gain(x.node, int(x.units), ends.soon)
+				continue
+			}
+			for _, h := range e.runs[i].nodes {
+				gain(h.node, h.gpus, ends.soon)
+			}
+		}
+		if allowed && fitting >= j.n {
 			break
 		}
-		ev, ok := ends.next()
 		if !ok {
 			break
 		}
+		pass()
+		e.work.victims++
 		x := &e.runs[ev.run]
 		if s.returned[ev.run] || ev.back && x.tier == pool.Burst && s.use[x.org]-x.units < e.org(c, x.org).subtree {
 			continue
@@ -113,20 +153,9 @@ func (e *engine) shadow(j *job, c int32, claims bool) *shade {
 			s.account -= when(x.account == j.account, x.units)
 		}
 		for _, h := range x.nodes {
-			if h.node < 0 {
-				continue
-			}
-			n, f := &e.nodes[h.node], &s.free[h.node-r.lo]
-			if !n.open {
-				continue
-			}
-			was := *f >= j.g
-			*f += h.gpus
-			s.since[h.node-r.lo] += (ev.at - e.now) * pool.Instant(h.gpus)
-			if !was && *f >= j.g && e.suits(j, n) {
-				fitting++
-			}
+			gain(h.node, h.gpus, ev.at)
 		}
+		allowed = e.allowedBy(s, j, c, claims)
 	}
 	if fitting < j.n || !e.allowedBy(s, j, c, claims) {
 		return nil

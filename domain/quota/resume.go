@@ -17,9 +17,8 @@ func (e *engine) sweep() {
 	}
 	if len(e.deadRuns) > 0 {
 		for c := range e.endings {
-			if e.endings[c].stale > 0 {
-				e.endings[c].settle(e)
-			}
+			e.endings[c].settle()
+			e.backs[c].settle()
 		}
 		e.guarded = slices.DeleteFunc(e.guarded, func(i int32) bool { return e.runs[i].dead })
 		e.freeRuns = append(e.freeRuns, e.deadRuns...)
@@ -106,6 +105,7 @@ func (e *engine) resume(now pool.Instant) {
 		j, r := &e.jobs[o.job], &e.runs[o.run]
 		j.promised, j.stopAt, j.victims = true, o.stored.StopAt, e.holding(o.victims)
 		r.end, r.minRun = e.endOf(j), max(e.now.Add(e.classes[o.class].MinRun), e.now+1)
+		e.outlines[o.run].end, e.outlines[o.run].minRun = r.end, r.minRun
 	}
 	if len(e.budgets.list) > 0 {
 		e.recommit()
@@ -125,6 +125,7 @@ func (e *engine) pass() {
 		r.protected = false
 		if r.tier != pool.Spot {
 			e.held[e.oc(r.class, r.org)].covered = false // its tail moves
+			e.owes(r.class, r.org)
 		}
 		return true
 	})
@@ -157,7 +158,8 @@ func (e *engine) miss(i int32) {
 	j := &e.jobs[i]
 	if j.bucket >= 0 {
 		b := &e.buckets[j.bucket]
-		b.jobs, b.head = e.strike(b.jobs, b.loose, i), 0
+		b.jobs = e.strike(b.jobs, b.loose, i)
+		e.stir(j.bucket)
 		j.bucket = -1
 	}
 	j.reasons = e.excluded(j)

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"slices"
+	"sort"
 
 	"gpupool/domain/pool"
 )
@@ -178,6 +179,15 @@ func (e *engine) enter(r run) int32 {
 	} else {
 		e.runs = append(e.runs, r)
 	}
+	b := outline{end: r.end, minRun: r.minRun, org: r.org, units: int32(min(r.units, 1<<30)), node: -1, spot: r.tier == pool.Spot, gone: r.gone}
+	if len(r.nodes) == 1 {
+		b.node = r.nodes[0].node
+	}
+	if int(i) < len(e.outlines) {
+		e.outlines[i] = b
+	} else {
+		e.outlines = append(e.outlines, b)
+	}
 	for _, h := range r.nodes {
 		if h.node < 0 {
 			continue
@@ -199,13 +209,9 @@ func (e *engine) enter(r run) int32 {
 		e.spots[r.class] = append(e.spots[r.class], i)
 		e.spotsLoose[r.class] = true
 	} else {
-		h := &e.held[e.oc(r.class, r.org)]
-		h.runs = append(h.runs, i)
-		h.sorted, h.written = false, false
+		e.hold(i)
 	}
-	if r.holds {
-		e.endings[r.class].add(e, i)
-	}
+	e.rank(i)
 	if v := &e.reserved[r.class]; v.set {
 		x := &e.runs[i]
 		x.lasting, x.judged = e.lasts(x, v), v.number // once, so that release and restore undo each other
@@ -223,34 +229,54 @@ func (e *engine) leave(i int32) {
 	if !r.gone {
 		e.release(i)
 	}
-	is := func(x int32) bool { return x == i }
 	for _, h := range r.nodes {
 		if h.node >= 0 {
 			n := &e.nodes[h.node]
-			n.runs = slices.DeleteFunc(n.runs, is)
+			n.runs = less(n.runs, i)
 			if r.holds {
 				e.shift(h.node, -h.gpus, 0)
 			}
 		}
 	}
 	if r.tier == pool.Spot {
-		e.spots[r.class] = slices.DeleteFunc(e.spots[r.class], is)
-		e.oddSpots = slices.DeleteFunc(e.oddSpots, is)
+		e.spots[r.class] = less(e.spots[r.class], i)
+		e.oddSpots = less(e.oddSpots, i)
 	} else {
 		h := &e.held[e.oc(r.class, r.org)]
-		h.runs, h.covered = slices.DeleteFunc(h.runs, is), false
+		h.runs, h.covered = less(h.runs, i), false
+		e.owes(r.class, r.org)
 	}
 	if r.running {
 		e.runSlots.drop(e.hashRun(i), i)
 	}
 	if r.notice != "" {
-		e.noticed = slices.DeleteFunc(e.noticed, is)
+		e.noticed = less(e.noticed, i)
 	}
-	if r.holds {
-		e.endings[r.class].stale++
-	}
+	e.unrank(i)
 	r.dead = true
 	e.deadRuns = append(e.deadRuns, i)
+}
+
+// less is a list without one run.
+func less(list []int32, i int32) []int32 {
+	if k := slices.Index(list, i); k >= 0 {
+		return slices.Delete(list, k, k+1)
+	}
+	return list
+}
+
+// hold adds a run to what its organisation holds.
+func (e *engine) hold(i int32) {
+	r := &e.runs[i]
+	h := &e.held[e.oc(r.class, r.org)]
+	if h.sorted {
+		at := sort.Search(len(h.runs), func(k int) bool { return e.coversBefore(i, h.runs[k]) })
+		h.runs = slices.Insert(h.runs, at, i)
+	} else {
+		h.runs = append(h.runs, i)
+	}
+	h.covered, h.written = false, false
+	e.owes(r.class, r.org)
 }
 
 // orderSpots puts the spot attempts of a class in the order of victims.
@@ -280,6 +306,7 @@ func (e *engine) count1(i int32, sign int) {
 		e.ledger.charge(r.class, r.account, k, r.tier == pool.Guaranteed)
 		h := &e.held[e.oc(r.class, r.org)]
 		h.covered, h.written = false, false
+		e.owes(r.class, r.org)
 		e.touched = append(e.touched, touch{r.class, r.account})
 	}
 	if len(r.charges) > 0 {
@@ -290,7 +317,7 @@ func (e *engine) count1(i int32, sign int) {
 		return
 	}
 	if r.judged != v.number { // what was gone when it was made doesn't count
-		r.lasting, r.judged = sign < 0 && r.end > v.at && !v.returned[i], v.number
+		r.lasting, r.judged = sign < 0 && r.end > v.at && !(int(i) < len(v.returned) && v.returned[i]), v.number
 	}
 	if r.lasting {
 		v.use[r.org] += when(r.tier != pool.Spot, k)
@@ -308,7 +335,7 @@ func (e *engine) count1(i int32, sign int) {
 // release takes a holder out of every count but the physical one.
 func (e *engine) release(i int32) {
 	r := &e.runs[i]
-	r.gone = true
+	r.gone, e.outlines[i].gone = true, true
 	for _, h := range r.nodes {
 		if h.node >= 0 {
 			e.shift(h.node, 0, -h.gpus)
@@ -320,7 +347,7 @@ func (e *engine) release(i int32) {
 // restore undoes release.
 func (e *engine) restore(i int32) {
 	r := &e.runs[i]
-	r.gone = false
+	r.gone, e.outlines[i].gone = false, false
 	for _, h := range r.nodes {
 		if h.node >= 0 {
 			e.shift(h.node, 0, h.gpus)
