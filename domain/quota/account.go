@@ -7,6 +7,10 @@ package quota
 // below an overflow.
 const unlimited = 1 << 40
 
+// depth is how many accounts a job counts against: its project, its
+// organisation, the consortium.
+const depth = 3
+
 type account struct {
 	nominal, borrow, lend int
 	subtree               int // nominal of it and of what its children show
@@ -65,14 +69,15 @@ func (l *ledger) charge(c, a int32, k int, guaranteed bool) {
 	}
 }
 
-// avail is what the account may still take, by quota alone.
+// avail is what the account may still take, by quota alone. What it keeps back
+// for itself is there however much others use above it.
 func (l *ledger) avail(c, a int32) int {
 	x := l.at(c, a)
 	p := l.parent[a]
 	if p < 0 {
 		return x.subtree - x.visible
 	}
-	return max(0, x.local-x.visible) + min(l.avail(c, p), x.headroom())
+	return max(0, x.local-x.visible) + max(0, min(l.avail(c, p), x.headroom()))
 }
 
 // headroom is what the account may take from above: what it lent out and is

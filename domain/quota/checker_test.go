@@ -35,8 +35,11 @@ func (l laws) checker() {
 		return
 	}
 	p := plan.Reclaim[0]
+	s.Running = slices.Clone(s.Running)
+	enforced(s.Running, plan) // what ends for no other job goes first
 	m := read(&s, l.now)
 	k := claimed{m: m, j: &j, c: m.classes[p.Class]}
+	k.was = m.uses(&j, k.c)
 	for _, v := range p.Victims {
 		k.set = append(k.set, slices.IndexFunc(m.held, func(h *holder) bool { return h.id == v }))
 	}
@@ -122,6 +125,7 @@ type claimed struct {
 	j   *Job
 	c   int
 	set []int
+	was map[int]int // what its accounts used before
 }
 
 func (k *claimed) ids(set []int) []pool.AttemptID {
@@ -147,7 +151,7 @@ func (k *claimed) without(set []int, ask func() bool) bool {
 }
 
 func (k *claimed) fits(set []int) bool {
-	return k.without(set, func() bool { return k.m.fits(k.j, k.c, true) })
+	return k.without(set, func() bool { return k.m.fitsFor(k.j, k.c, k.was) })
 }
 
 // legal says whether the set can be stopped in some order, each when those
@@ -169,8 +173,24 @@ func (k *claimed) legal(set []int) bool {
 // organisation's last covered first, then siblings; then, last taken first,
 // without those that aren't needed. A claim of an organisation that is over its
 // quota takes siblings before spot work, and loans only when that brings it
-// inside.
+// inside. Where that isn't enough and projects have quota, again without what
+// frees no GPUs where they are missing.
 func (k *claimed) first() []int {
+	taken := k.inOrder(false)
+	if !k.fits(taken) && slices.ContainsFunc(k.m.s.Projects, func(p Project) bool { return len(p.Quotas) > 0 }) {
+		return k.inOrder(true)
+	}
+	return taken
+}
+
+// vain says whether, while GPUs are missing on nodes, a holder has none of those.
+func (k *claimed) vain(h *holder) bool {
+	return !k.m.room(k.j, k.c, true) && !slices.ContainsFunc(k.m.nodes, func(n place) bool {
+		return n.class == k.c && on(h, n.ID) > 0 && n.cap-n.planned < k.j.GPUs && k.m.suits(k.j, &n)
+	})
+}
+
+func (k *claimed) inOrder(picky bool) []int {
 	m, org := k.m, k.m.orgs[k.j.Org]
 	var taken []int
 	take := func(next func() int) bool {
@@ -188,7 +208,7 @@ func (k *claimed) first() []int {
 		return func() int {
 			best := -1
 			for i, h := range m.held {
-				if of(h) && m.mayStop(k.j, k.c, h) && (best < 0 || before(h, m.held[best])) {
+				if of(h) && m.mayStop(k.j, k.c, h) && !(picky && k.vain(h)) && (best < 0 || before(h, m.held[best])) {
 					best = i
 				}
 			}
@@ -198,9 +218,15 @@ func (k *claimed) first() []int {
 	spots := pickBest(func(h *holder) bool { return h.tier == pool.Spot }, milderOf)
 	loans := func() int { // of each organisation the last covered, then the richest of those
 		last := map[int]int{}
+		after := func(a, b *holder) bool { // what is partly own goes last
+			if (a.own > 0) != (b.own > 0) {
+				return b.own > 0
+			}
+			return coveredAfter(a, b)
+		}
 		for i, h := range m.held {
-			if h.tier == pool.Burst && h.org != org && m.mayStop(k.j, k.c, h) {
-				if b, ok := last[h.org]; !ok || coveredAfter(h, m.held[b]) {
+			if h.tier == pool.Burst && h.org != org && m.mayStop(k.j, k.c, h) && !(picky && k.vain(h)) {
+				if b, ok := last[h.org]; !ok || after(h, m.held[b]) {
 					last[h.org] = i
 				}
 			}

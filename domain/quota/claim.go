@@ -16,6 +16,8 @@ type claim struct {
 	taken []int32
 	short int // nodes with enough GPUs still missing
 	slow  bool
+	picky bool       // take only what frees GPUs where they are missing, while any are
+	was   [depth]int // what the job's accounts used before it
 
 	version uint64 // of the class, before anything was taken
 	touched int
@@ -48,7 +50,32 @@ func (e *engine) open(j *job, c int32, rule Rule) (*claim, bool) {
 	}
 	k := &claim{e: e, j: j, c: c, rule: rule, version: e.versions[c], touched: len(e.touched), slow: e.anyPrivate || e.reserved[c].set && e.reserved[c].org == j.org}
 	k.short = j.n - k.fitting()
+	for i, a := 0, j.account; a >= 0; i, a = i+1, e.ledger.parent[a] {
+		k.was[i] = e.ledger.at(c, a).visible
+	}
 	return k, true
+}
+
+// allowed says whether quota lets the job start if the victims were gone: it
+// stays inside every limit, or where one was cut under what runs, in the place
+// of work that it stops.
+func (k *claim) allowed() bool {
+	if k.e.ledger.avail(k.c, k.j.account) >= k.j.units {
+		return true
+	}
+	more := k.j.units
+	for i, a := 0, k.j.account; a >= 0; i, a = i+1, k.e.ledger.parent[a] {
+		x := k.e.ledger.at(k.c, a)
+		limit := x.subtree
+		if k.e.ledger.parent[a] >= 0 {
+			limit += x.borrow
+		}
+		if x.visible+more > max(limit, k.was[i]) {
+			return false
+		}
+		more = max(0, x.visible+more-x.local) - max(0, x.visible-x.local)
+	}
+	return true
 }
 
 // suits says whether a node counts for the claim.
@@ -69,13 +96,10 @@ func (k *claim) filter() func(*node) bool {
 
 // fits says whether the job could start if the victims were gone.
 func (k *claim) fits() bool {
-	if k.e.ledger.avail(k.c, k.j.account) < k.j.units {
+	if !k.allowed() {
 		return false
 	}
-	if k.slow {
-		return k.fitting() >= k.j.n
-	}
-	return k.short <= 0
+	return !k.lacks()
 }
 
 // turn releases (or restores) a run and keeps the count of fitting nodes.
@@ -144,7 +168,7 @@ func (k *claim) takesLoans(but int) bool {
 // takeSpots takes spot work until the job fits.
 func (k *claim) takeSpots() bool {
 	for _, i := range k.e.spots[k.c] {
-		if r := &k.e.runs[i]; !r.gone && !r.protected {
+		if r := &k.e.runs[i]; !r.gone && !r.protected && !k.vain(r) {
 			if k.take(i); k.fits() {
 				return true
 			}
@@ -173,11 +197,15 @@ func (k *claim) takeLoans(legal func(*run) bool) bool {
 	for len(h.items) > 0 {
 		x := h.items[0]
 		if legal != nil && !legal(&e.runs[x.victim]) {
-			h.pop()
+			if k.picky && k.next(&x, legal) { // others of it may still be
+				h.set(0, x)
+				h.down(0)
+			} else {
+				h.pop()
+			}
 			continue
 		}
-		k.take(x.victim)
-		if k.fits() {
+		if k.take(x.victim); k.fits() {
 			return true
 		}
 		if x.over = e.over(k.c, x.org); k.next(&x, legal) {
@@ -204,12 +232,32 @@ func (e *engine) nextLoan(c int32, x *lender, legal func(*run) bool) bool {
 	if !h.covered && e.orgs[x.org].split {
 		h = e.cover(c, x.org)
 	}
+	if e.orgs[x.org].split {
+		return e.nextOfSplit(x, h, legal)
+	}
 	for x.at--; x.at >= h.first; x.at-- {
 		i := h.runs[x.at]
 		e.work.victims++
 		if r := &e.runs[i]; !r.gone && !r.protected && r.tier == pool.Burst && r.loan > 0 && (legal == nil || legal(r)) {
 			x.victim = i
 			return true
+		}
+	}
+	return false
+}
+
+// nextOfSplit is nextLoan where projects have quota of their own: what is wholly
+// on loan goes before what isn't. To stop that frees quota too, which then covers
+// others, that could have been taken.
+func (e *engine) nextOfSplit(x *lender, h *holding, legal func(*run) bool) bool {
+	for _, part := range []bool{false, true} {
+		for at := len(h.runs) - 1; at >= h.first; at-- {
+			i := h.runs[at]
+			e.work.victims++
+			if r := &e.runs[i]; !r.gone && !r.protected && r.tier == pool.Burst && r.loan > 0 && (r.own > 0) == part && (legal == nil || legal(r)) {
+				x.at, x.victim = at, i
+				return true
+			}
 		}
 	}
 	return false
@@ -261,7 +309,7 @@ func (k *claim) takeSiblings() bool {
 	runs := e.cover(k.c, j.org).runs
 	for at := len(runs) - 1; at >= 0; at-- {
 		r := &e.runs[runs[at]]
-		if r.gone || r.protected || r.tier != pool.Burst {
+		if r.gone || r.protected || r.tier != pool.Burst || k.vain(r) {
 			continue
 		}
 		if j.tier != pool.Guaranteed && (r.account == j.account || e.ledger.at(k.c, r.account).over() == 0) {
@@ -280,16 +328,42 @@ func (e *engine) reclaim(j *job, c int32) bool {
 	if !ok {
 		return false
 	}
-	inside := k.inside()
-	switch {
-	case k.fits():
-	case inside && (k.takeSpots() || k.takeLoans(nil) || k.takeSiblings()):
-	case !inside && (k.takeSiblings() || k.takeSpots() || k.inside() && k.takeLoans(nil)):
-	default:
+	for !k.fits() && !k.takeForQuota() {
 		k.undo()
-		return false
+		if k.picky || !slices.ContainsFunc(e.orgs, func(o orgState) bool { return o.split }) {
+			return false
+		}
+		k.picky = true // where projects have quota, what is stopped in vain may have covered what would help
 	}
 	return k.settle()
+}
+
+// takeForQuota takes victims in the order of owners until the job fits.
+func (k *claim) takeForQuota() bool {
+	var legal func(*run) bool
+	if k.picky {
+		legal = func(r *run) bool { return !k.vain(r) }
+	}
+	if k.inside() {
+		return k.takeSpots() || k.takeLoans(legal) || k.takeSiblings()
+	}
+	return k.takeSiblings() || k.takeSpots() || k.inside() && k.takeLoans(legal)
+}
+
+// vain says whether a picky claim leaves a run alone: GPUs are missing on nodes,
+// and it holds none of those.
+func (k *claim) vain(r *run) bool {
+	return k.picky && k.lacks() && !slices.ContainsFunc(r.nodes, func(h hold) bool {
+		return h.node >= 0 && k.e.nodes[h.node].later() < k.j.g && k.suits(&k.e.nodes[h.node])
+	})
+}
+
+// lacks says whether nodes with enough GPUs are missing.
+func (k *claim) lacks() bool {
+	if k.slow {
+		return k.fitting() < k.j.n
+	}
+	return k.short > 0
 }
 
 // settle makes the set minimal and promises its GPUs to the job.

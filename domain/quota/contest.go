@@ -48,7 +48,8 @@ type touch struct{ class, account int32 }
 // that could be taken; each time twice as many.
 const fewRefusals = 16
 
-// contest offers every head to try until each is admitted or was refused once.
+// contest offers every head to try until each is admitted or was refused once
+// since a reservation ended.
 // It ends as soon as nobody could be taken any more: a refusal changes nothing.
 func (e *engine) contest(r rules, try func(*job) bool) {
 	c := &e.ring
@@ -58,6 +59,7 @@ func (e *engine) contest(r rules, try func(*job) bool) {
 		return
 	}
 	c.start()
+	cleared := e.cleared
 	for refused, patience := 0, fewRefusals; len(c.orgs.items) > 0; {
 		o := c.orgs.items[0]
 		l := c.lanes[o][0]
@@ -68,6 +70,14 @@ func (e *engine) contest(r rules, try func(*job) bool) {
 		}
 		if c.over != nil && c.over() {
 			break
+		}
+		if e.cleared != cleared { // who was refused for its reservation comes before who is behind
+			cleared, refused = e.cleared, 0
+			if !c.lineUp() {
+				break
+			}
+			c.start()
+			continue
 		}
 		if refused >= patience {
 			if !c.anyLeft() {

@@ -51,6 +51,8 @@ func (s *sets) smallest() ([]pool.AttemptID, bool) {
 	seen := map[uint64]bool{0: true}
 	queue := []set{{}}
 	m := s.m
+	m.tally()
+	was := m.uses(s.j, s.c)
 	defer m.tally()
 	for ; len(queue) > 0 && s.tried < s.most; queue = queue[1:] {
 		s.tried++
@@ -61,7 +63,7 @@ func (s *sets) smallest() ([]pool.AttemptID, bool) {
 			mask |= 1 << i
 		}
 		m.tally()
-		found := m.fits(s.j, s.c, true)
+		found := m.fitsFor(s.j, s.c, was)
 		if !found {
 			for i, h := range m.held {
 				if next := mask | 1<<i; i < 64 && !seen[next] && m.mayStop(s.j, s.c, h) {

@@ -68,8 +68,8 @@ func (l laws) lift(j Job, c pool.ClassID, w Waiting) {
 		if left.Code == pool.MinimumRun {
 			continue // another way to the GPUs that the class has no more of
 		}
-		if left.Code == pool.BorrowLimit && base.names(pool.LendLimit) && base.siblingKeeps() {
-			continue // what a sibling lends its organisation needn't borrow
+		if (left.Code == pool.BorrowLimit || left.Code == pool.QuotaFull) && base.names(pool.LendLimit) && base.siblingKeeps() {
+			continue // what a sibling lends its organisation needn't borrow, and is quota of it
 		}
 		but := base
 		but.liftBut(left)

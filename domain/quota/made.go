@@ -75,8 +75,9 @@ func (e *engine) giveBack() {
 			if r.promised > 1 {
 				continue
 			}
+			paid := !e.overspent(r)
 			e.restore(v)
-			if e.overbooked(known(r.nodes)) || r.tier != pool.Spot && e.ledger.strained(r.class, r.account) || e.reserved[r.class].set || e.bringsInside(v, m) {
+			if e.overbooked(known(r.nodes)) || paid && e.overspent(r) || r.tier != pool.Spot && e.ledger.strained(r.class, r.account) || e.reserved[r.class].set || e.bringsInside(v, m) {
 				e.release(v)
 				continue
 			}
@@ -92,6 +93,15 @@ func (e *engine) giveBack() {
 			}
 		}
 	}
+}
+
+// overspent says whether a budget that a run counts against can't bear all that
+// is committed: what was promised since may have taken its place there too.
+func (e *engine) overspent(r *run) bool {
+	return slices.ContainsFunc(r.charges, func(c Charge) bool {
+		b, ok := e.budgets.at[c.Budget]
+		return ok && e.pays(r, c.Budget) && e.budgets.exposure(b) > int64(e.budgets.list[b].Limit)
+	})
 }
 
 // bringsInside says whether a promise takes loans of others back, and its

@@ -238,7 +238,7 @@ func (m *model) avail(c, a int) int {
 	if m.parent[a] < 0 {
 		return b.subtree - b.visible
 	}
-	return max(0, b.local-b.visible) + min(m.avail(c, m.parent[a]), b.subtree-b.local-max(0, b.visible-b.local)+b.borrow)
+	return max(0, b.local-b.visible) + max(0, min(m.avail(c, m.parent[a]), b.subtree-b.local-max(0, b.visible-b.local)+b.borrow))
 }
 
 // allowed is what quota leaves a job; spot work doesn't eat what owners keep.
@@ -247,6 +247,30 @@ func (m *model) allowed(j *Job, c int) int {
 		return m.avail(c, 0) - m.spot[c]
 	}
 	return m.avail(c, m.account(j.Org, j.Project))
+}
+
+// uses is what the accounts of a job use now, as the lend limits let it count.
+func (m *model) uses(j *Job, c int) map[int]int {
+	out := map[int]int{}
+	for a := m.account(j.Org, j.Project); a >= 0; a = m.parent[a] {
+		out[a] = m.books[c][a].visible
+	}
+	return out
+}
+
+// replaces says whether a job, where a limit was cut under what runs, only takes
+// the place of what was in use before.
+func (m *model) replaces(j *Job, c int, was map[int]int) bool {
+	more := j.Units()
+	for a := m.account(j.Org, j.Project); a >= 0; a = m.parent[a] {
+		b := m.books[c][a]
+		limit := b.subtree + when(m.parent[a] >= 0, b.borrow)
+		if b.visible+more > max(limit, was[a]) {
+			return false
+		}
+		more = max(0, b.visible+more-b.local) - max(0, b.visible-b.local)
+	}
+	return j.Tier != pool.Spot
 }
 
 // entitled says whether a job is inside the quota of its organisation.
@@ -309,6 +333,11 @@ func (m *model) room(j *Job, c int, later bool) bool {
 
 func (m *model) fits(j *Job, c int, later bool) bool {
 	return m.allowed(j, c) >= j.Units() && m.room(j, c, later)
+}
+
+// fitsFor is fits when the victims of a claim are gone.
+func (m *model) fitsFor(j *Job, c int, was map[int]int) bool {
+	return (m.allowed(j, c) >= j.Units() || m.replaces(j, c, was)) && m.room(j, c, true)
 }
 
 // closed says whether a time policy keeps a job from starting in a class.

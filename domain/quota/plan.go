@@ -82,7 +82,7 @@ const (
 	Overdue   WithdrawReason = "overdue"   // a victim isn't gone in time: an alarm
 	NodeLost  WithdrawReason = "node_lost" // its nodes can't take the job any more
 	Unpayable WithdrawReason = "unpayable" // the money for its job ran out
-	Unfounded WithdrawReason = "unfounded" // it counted on victims of a promise that is over and has no claim on them itself
+	Unfounded WithdrawReason = "unfounded" // it counted on victims of a promise that is over and has no claim on them itself, or its quota was cut
 )
 
 // Withdrawal ends a promise. Keep are the victims to which no stop was sent:

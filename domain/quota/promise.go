@@ -81,6 +81,13 @@ func (e *engine) checkPromises() {
 			e.giveUp(o, Unpayable)
 		}
 	}
+	for i := len(e.promises) - 1; i >= 0; i-- { // a quota that was cut holds nothing new
+		if o := &e.promises[i]; !o.over && e.runs[o.run].tier == pool.Guaranteed {
+			if org := e.org(o.class, e.runs[o.run].org); org.guaranteed > org.subtree {
+				e.giveUp(o, Unfounded)
+			}
+		}
+	}
 	e.dropUnfounded()
 	e.releaseKept()
 	for i := range e.promises {
@@ -237,34 +244,44 @@ func (e *engine) dropUnfounded() {
 	}
 }
 
-// founded says whether the promises that count on a victim, but for one of
-// that index, may stop it: it is spot work, or stops for its own organisation,
-// or has GPUs on loan, or nothing can keep it any more.
+// founded says whether one of the promises that count on a victim, but for one
+// of that index, may stop it by its own rule, or nothing can keep it any more.
 func (e *engine) founded(v int32, but int) bool {
 	r := &e.runs[v]
 	if r.tier == pool.Spot || !r.holds || r.leaves() {
 		return true
 	}
-	for i := range e.promises {
-		if o := &e.promises[i]; i != but && !o.over && slices.Contains(o.victims, v) && (o.stored.Sent || e.jobs[o.job].org == r.org) {
-			return true
-		}
-	}
-	for i := range e.made {
-		if m := &e.made[i]; e.jobs[m.job].org == r.org && (slices.Contains(m.taken, v) || slices.Contains(m.rides, v)) {
-			return true
-		}
-	}
 	gone := r.gone
 	if gone {
 		e.restore(v)
+		defer e.release(v)
 	}
 	e.cover(r.class, r.org)
-	loan := r.loan > 0
-	if gone {
-		e.release(v)
+	for i := range e.promises {
+		o := &e.promises[i]
+		if i != but && !o.over && slices.Contains(o.victims, v) && (o.stored.Sent || e.mayStop(&e.jobs[o.job], o.stored.Rule, r)) {
+			return true
+		}
 	}
-	return loan
+	return slices.ContainsFunc(e.made, func(m madePromise) bool {
+		return slices.Contains(m.taken, v) || slices.Contains(m.rides, v) && e.mayStop(&e.jobs[m.job], e.plan.Reclaim[m.at].Rule, r)
+	})
+}
+
+// mayStop says whether a promise may stop burst work that runs on, by its rule:
+// loans of others, for an owner or a poorer borrower; inside its organisation
+// any for guaranteed work, lower priority, or what a sibling has beyond its
+// quota.
+func (e *engine) mayStop(j *job, rule Rule, r *run) bool {
+	switch {
+	case rule == OverSpot:
+		return false
+	case r.org != j.org:
+		return rule != ByPriority && r.loan > 0
+	case rule == ByPriority:
+		return r.priority < j.priority
+	}
+	return rule == ByQuota && (j.tier == pool.Guaranteed || r.account != j.account && e.ledger.at(r.class, r.account).over() > 0)
 }
 
 // keeping is the victims of a withdrawn promise.

@@ -297,7 +297,9 @@ func (e *engine) quotaReasons(j *job, c int32, more int) []pool.Reason {
 			out = append(out, pool.Reason{Code: pool.BorrowLimit, Class: id, Need: int64(max(0, x.visible+asks-x.subtree) - used),
 				Have: int64(max(0, x.borrow-used)), Limit: int64(x.borrow), Ref: string(e.projects[a].id)})
 		}
-		asks -= own
+		if asks -= own; asks <= 0 {
+			return out
+		}
 	}
 	left := e.ledger.avail(c, 0) + more - when(j.tier == pool.Spot, e.spotUse[c])
 	if left >= asks {

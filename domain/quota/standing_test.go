@@ -171,5 +171,5 @@ func (d defined) avail(o pool.OrgID, p pool.ProjectID) int {
 	if b := d.quota(o, p).BorrowLimit; b != nil {
 		room = d.subtree(o, p) - local - max(0, usage-local) + *b
 	}
-	return max(0, local-usage) + min(d.avail(up, ""), room)
+	return max(0, local-usage) + max(0, min(d.avail(up, ""), room))
 }

@@ -10,7 +10,10 @@ import (
 // snapshot before it: it moves the cover of its organisation before others
 // claim, and nobody is gone yet.
 func (l laws) begun() *model {
-	m := read(&l.before, l.now)
+	s := l.before
+	s.Running = slices.Clone(s.Running)
+	enforced(s.Running, l.plan) // what ends for no other job goes first
+	m := read(&s, l.now)
 	put := func(id pool.JobID, c pool.ClassID, where []NodeGPUs) {
 		if slices.ContainsFunc(l.before.Promises, func(p Promise) bool { return p.Job == id }) {
 			return
@@ -83,20 +86,55 @@ func (l laws) grounds() {
 			for _, v := range p.Victims {
 				left := slices.DeleteFunc(slices.Clone(l.after.Promises), func(q Promise) bool { return !slices.Contains(q.Victims, v) })
 				i := slices.IndexFunc(l.is.held, func(h *holder) bool { return h.id == v })
-				if i < 0 || len(left) == 0 || l.is.isStopping(v) || slices.ContainsFunc(left, func(q Promise) bool { return q.Sent || l.jobs[q.Job].Org == l.jobs[v.Job].Org }) {
+				if i < 0 || len(left) == 0 || l.is.isStopping(v) || l.is.held[i].tier == pool.Spot {
 					continue
 				}
-				m := read(&l.after, l.now)
-				h := m.held[i]
-				h.gone = false
-				m.tally()
-				m.cover(h.class, h.org)
-				if l.met.grounds++; h.tier != pool.Spot && h.loan < 1 {
-					l.t.Fatalf("I3: %s is fully covered and still stops for %+v: %+v", v.NomadID(), left, brief(l.plan))
+				if l.met.grounds++; !slices.ContainsFunc(left, func(q Promise) bool { return q.Sent || l.claims(q, i) }) {
+					l.t.Fatalf("I3: %s still stops for %+v, which have no claim on it: %+v", v.NomadID(), left, brief(l.plan))
 				}
 			}
 		}
 	}
+}
+
+// claims says whether a promise may stop burst work by its rule, were that to
+// run on; and with it, for a promise that the plan makes, all that such promises
+// stop, as it was before any of it was taken.
+func (l laws) claims(q Promise, i int) bool {
+	m := read(&l.after, l.now)
+	h := m.held[i]
+	h.gone = false
+	if made := func(p Promise) bool { return p.Job == q.Job }; slices.ContainsFunc(l.plan.Reclaim, made) {
+		for _, p := range l.plan.Reclaim {
+			for _, o := range m.held {
+				o.gone = o.gone && !slices.Contains(p.Victims, o.id)
+			}
+		}
+	}
+	m.tally()
+	m.cover(h.class, h.org)
+	j := l.jobs[q.Job]
+	switch {
+	case q.Rule == OverSpot:
+		return false
+	case h.org != m.orgs[j.Org]:
+		return q.Rule != ByPriority && h.loan > 0
+	case q.Rule == ByPriority:
+		return h.priority < j.Priority
+	}
+	return q.Rule == ByQuota && (j.Tier == pool.Guaranteed || h.account != m.account(j.Org, j.Project) && m.books[h.class][h.account].over() > 0)
+}
+
+// frees says whether the plan starts or promises something that the budgets of
+// a victim pay for: the money may be what it frees.
+func (l laws) frees(v pool.AttemptID) bool {
+	pays := func(id pool.JobID) bool {
+		return slices.ContainsFunc(l.jobs[id].Charges, func(x Charge) bool {
+			return slices.ContainsFunc(l.jobs[v.Job].Charges, func(y Charge) bool { return x.Budget == y.Budget })
+		})
+	}
+	return slices.ContainsFunc(l.plan.Reclaim, func(p Promise) bool { return pays(p.Job) }) ||
+		slices.ContainsFunc(l.plan.Admit, func(a Admission) bool { return pays(a.Job) })
 }
 
 // I6: no victim can be given back: with it running on, its promise or another
@@ -104,7 +142,7 @@ func (l laws) grounds() {
 func (l laws) needed(p Promise, v pool.AttemptID) {
 	reserved := slices.ContainsFunc(l.plan.Reserved, func(r Reservation) bool { return r.Class == p.Class })
 	shared := slices.ContainsFunc(l.plan.Reclaim, func(q Promise) bool { return q.Job != p.Job && slices.Contains(q.Victims, v) })
-	if p.Rule == ByPriority || shared || reserved || len(l.plan.Withdrawn) > 0 {
+	if p.Rule == ByPriority || shared || reserved || len(l.plan.Withdrawn) > 0 || l.frees(v) {
 		return // it keeps the organisation's loan from growing, or frees more than the promise itself
 	}
 	l.met.minimal++
