@@ -74,7 +74,7 @@ func (s *scenario) start() (*casePool, error) {
 func quotasOf(m map[string]caseQuota) []Quota {
 	var out []Quota
 	for _, c := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, Quota{Class: pool.ClassID(c), Nominal: m[c].Nominal, BorrowLimit: m[c].BorrowLimit, LendLimit: m[c].LendLimit})
+		out = append(out, Quota{Class: pool.ClassID(c), Nominal: m[c].Nominal, BorrowLimit: m[c].BorrowLimit, LendLimit: m[c].LendLimit, Weight: m[c].Weight})
 	}
 	return out
 }

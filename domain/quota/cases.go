@@ -54,6 +54,7 @@ type (
 		Nominal     int  `json:"nominal"`
 		BorrowLimit *int `json:"borrow_limit"`
 		LendLimit   *int `json:"lend_limit"`
+		Weight      *int `json:"weight"`
 	}
 	caseJob struct {
 		ID           string         `json:"id"`

@@ -294,7 +294,7 @@ func (k *claim) keepCovers() {
 
 // over is what an organisation has on loan in a class, by weight.
 func (e *engine) over(c, o int32) share {
-	return share{int64(e.org(c, o).over()), int64(e.orgs[o].weight)}
+	return share{int64(e.org(c, o).over()), e.weights[e.oc(c, o)]}
 }
 
 // takeSiblings takes burst work of the job's own organisation: any for a
@@ -451,11 +451,11 @@ func (e *engine) byFairness(j *job, c int32) bool {
 	if !ok || k.fits() {
 		return false
 	}
-	after := share{int64(max(0, e.org(c, j.org).use+j.units-e.org(c, j.org).subtree)), int64(e.orgs[j.org].weight)}
+	after := share{int64(max(0, e.org(c, j.org).use+j.units-e.org(c, j.org).subtree)), e.weights[e.oc(c, j.org)]}
 	fair := func(o int32, less int) bool {
 		x := e.org(c, o)
 		// Weight 0 is no licence to take what quota covers.
-		return x.use-less >= x.subtree && after.compare(share{int64(max(0, x.use-less-x.subtree)), int64(e.orgs[o].weight)}) <= 0
+		return x.use-less >= x.subtree && after.compare(share{int64(max(0, x.use-less-x.subtree)), e.weights[e.oc(c, o)]}) <= 0
 	}
 	legal := func(r *run) bool { return !e.surplus[e.oc(c, r.org)] && fair(r.org, r.units) }
 	if after.den == 0 || !k.takeSpots() && !k.takeLoans(legal) {

@@ -145,7 +145,7 @@ func (e *engine) byQuotaUsed(o, c int32, _ int) share { return e.used(c, o+1) }
 // one class costs nothing in another.
 func (e *engine) byScore(o, c int32, units int) share {
 	have := int64(e.org(c, o).over()+units)*1000 + e.loanMean[e.oc(c, o)]/2
-	return share{have, int64(e.orgs[o].weight) * int64(max(1, e.whole[c]))}
+	return share{have, e.weights[e.oc(c, o)] * int64(max(1, e.whole[c]))}
 }
 
 // inSome tries the classes of a job in their order.

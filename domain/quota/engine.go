@@ -46,6 +46,7 @@ type engine struct {
 	readyBuf   []int32
 	lenders    []lenders // of a class
 	spotUse    []int
+	weights    []int64 // of the surplus, like held
 	loanMean   []int64 // decayed mean loan in thousandths of a GPU, like held
 	surplus    []bool  // got surplus in this step, like held
 	touched    []touch // projects whose use changed, for the contests
@@ -101,7 +102,6 @@ func (w work) sum() int { return w.asked + w.nodes + w.compared + w.victims }
 
 type orgState struct {
 	id     pool.OrgID
-	weight int
 	paused string
 	noSub  bool
 	lanes  []int32
@@ -194,7 +194,7 @@ func (e *engine) indexAccounts() {
 			continue
 		}
 		e.orgAt[o.ID] = int32(len(e.orgs))
-		e.orgs = append(e.orgs, orgState{id: o.ID, weight: count(e, o.Weight, "weight", o.ID), paused: o.Paused, noSub: o.NoSubscription})
+		e.orgs = append(e.orgs, orgState{id: o.ID, paused: o.Paused, noSub: o.NoSubscription})
 	}
 	for _, id := range e.strangers() {
 		e.problem("organisation %s has work but isn't a member: taken without quota", id)
@@ -231,7 +231,7 @@ func (e *engine) indexAccounts() {
 	}
 	e.ledger = newLedger(len(e.classes), parent)
 	e.held = make([]holding, len(e.classes)*len(e.orgs))
-	e.loanMean = make([]int64, len(e.held))
+	e.weights, e.loanMean = make([]int64, len(e.held)), make([]int64, len(e.held))
 	e.surplus = make([]bool, len(e.held))
 	e.lines = make([]queue, len(e.orgs)*(len(e.classes)+1))
 	e.chargeLists = make([][][]Charge, len(parent))
@@ -365,6 +365,7 @@ func (e *engine) indexQuotas() {
 	for i := range e.in.Orgs {
 		if o := e.orgAt[e.in.Orgs[i].ID]; !seen[o+1] {
 			seen[o+1] = true
+			e.weigh(o, &e.in.Orgs[i])
 			put(o+1, e.in.Orgs[i].ID, e.in.Orgs[i].Quotas)
 		}
 	}
@@ -376,6 +377,18 @@ func (e *engine) indexQuotas() {
 	}
 	for c := range e.classes {
 		e.ledger.settle(int32(c))
+	}
+}
+
+// weigh reads what an organisation weighs in each class.
+func (e *engine) weigh(o int32, x *Org) {
+	for c := range e.classes {
+		e.weights[e.oc(int32(c), o)] = int64(count(e, x.Weight, "weight", x.ID))
+	}
+	for _, q := range x.Quotas {
+		if c, ok := e.classAt[q.Class]; ok && q.Weight != nil {
+			e.weights[e.oc(c, o)] = int64(count(e, *q.Weight, "weight", x.ID))
+		}
 	}
 }
 

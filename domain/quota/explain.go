@@ -173,7 +173,7 @@ func (k *contest) turns(c int32) []Turn {
 		}
 		a := e.org(c, x.o)
 		x.Turn.Org, x.Use, x.Quota, x.Over = e.orgs[o].id, a.use, a.subtree, a.over()
-		x.MeanLoan, x.Weight = e.loanMean[e.oc(c, x.o)], e.orgs[o].weight
+		x.MeanLoan, x.Weight = e.loanMean[e.oc(c, x.o)], int(e.weights[e.oc(c, x.o)])
 		if best == nil {
 			if a.use == 0 && a.subtree == 0 {
 				continue

@@ -63,13 +63,14 @@ type Quota struct {
 	Nominal     int
 	BorrowLimit *int // most GPUs above the nominal; nil = unlimited
 	LendLimit   *int // most unused GPUs that others may use; nil = all
+	Weight      *int // of an organisation in the class; nil = its Org.Weight
 }
 
 // Org is a child of the consortium. What the hardware has beyond the quotas
 // of all organisations is the consortium's own pool; the engine computes it.
 type Org struct {
 	ID             pool.OrgID
-	Weight         int // share of the surplus; 0 = last in line, protected inside quota all the same
+	Weight         int // share of the surplus of a class where its quota names none; 0 = last in line, protected inside quota all the same
 	Quotas         []Quota
 	Paused         string // reasons of a pause, empty when none
 	NoSubscription bool

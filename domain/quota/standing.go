@@ -20,7 +20,7 @@ type Standing struct {
 	Available   int  // what it may still take by quota, hardware not considered
 	BorrowLimit *int // nil: none
 	LendLimit   *int // nil: all
-	Weight      int  // of an organisation
+	Weight      int  // of an organisation, in the class
 }
 
 // Standings reads the accounts of a snapshot: by class, in each the consortium
@@ -62,10 +62,10 @@ func (e *engine) standing(c, a int32, spot []int) Standing {
 	s := Standing{Class: e.classes[c].ID, Nominal: x.nominal, Quota: x.subtree, Kept: x.local, Use: x.use, Guaranteed: x.guaranteed, Over: x.over(), Spot: spot[a],
 		Lendable: max(0, x.subtree-max(x.local, x.visible)), Available: max(0, e.ledger.avail(c, a))}
 	if a > 0 {
-		o := &e.orgs[e.projects[a].org]
-		s.Org, s.Project = o.id, e.projects[a].id
+		o := e.projects[a].org
+		s.Org, s.Project = e.orgs[o].id, e.projects[a].id
 		if s.Project == "" {
-			s.Weight = o.weight
+			s.Weight = int(e.weights[e.oc(c, o)])
 		}
 	}
 	if x.borrow != unlimited {
