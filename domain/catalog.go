@@ -149,6 +149,26 @@ type Limit struct {
 	Lend   *int
 }
 
+// Weight is how much an organisation counts in the order of borrowers of a
+// class, from an instant on. Without one it is 1.
+type Weight struct {
+	Org    pool.OrgID
+	Class  pool.ClassID
+	From   pool.Instant
+	Weight int
+}
+
+// ProjectQuota is a project's part of the guaranteed GPUs of its organisation
+// in a class, from an instant on, and how many beyond it the project may use;
+// nil: as many as the organisation.
+type ProjectQuota struct {
+	Project    pool.ProjectID
+	Class      pool.ClassID
+	From       pool.Instant
+	Guaranteed int
+	Borrow     *int
+}
+
 // CapMode is what happens when a spending cap is reached.
 type CapMode string
 

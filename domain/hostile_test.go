@@ -100,6 +100,9 @@ func TestHostileTextIsTakenAsTextOrRefusedByField(t *testing.T) {
 			{"limit", func() any { return &domain.LimitInput{Borrow: "1", Lend: "1"} }, func(in any) error {
 				return second(s.SetLimit(ctx, p.Owner, p.Org, p.Class, *in.(*domain.LimitInput)))
 			}},
+			{"project quota", func() any { return &domain.ProjectQuotaInput{Class: p.Class, Guaranteed: "1", Borrow: "1"} }, func(in any) error {
+				return second(s.SetProjectQuota(ctx, p.Owner, p.Org, p.Project.ID, *in.(*domain.ProjectQuotaInput)))
+			}},
 			{"subscription", func() any { return &domain.SubscribeInput{Version: p.Starter.ID, Account: p.Account.ID} }, func(in any) error {
 				return second(s.PreviewSubscription(ctx, p.Owner, p.Org, *in.(*domain.SubscribeInput)))
 			}},
@@ -191,6 +194,11 @@ func TestRefusalsNameTheFieldAndTheLimit(t *testing.T) {
 		"amount: Above 0.00 EUR.":                            second(s.AddOrder(ctx, p.Owner, p.Org, p.Account.ID, domain.OrderInput{Number: "1", Amount: "0", AtZero: "stop"})),
 		"borrow: Write a whole number from 0 to 6.":          second(s.SetLimit(ctx, p.Owner, p.Org, p.Class, domain.LimitInput{Borrow: "7"})),
 		"lend: Write a whole number from 0 to 4.":            second(s.SetLimit(ctx, p.Owner, p.Org, p.Class, domain.LimitInput{Lend: "5"})),
+		"guaranteed: At most 6: of the 6 guaranteed GPUs":    second(s.SetProjectQuota(ctx, p.Owner, p.Org, p.Project.ID, domain.ProjectQuotaInput{Class: p.Class, Guaranteed: "7"})),
+		"borrow: Write a whole number from 0 to 100000.":     second(s.SetProjectQuota(ctx, p.Owner, p.Org, p.Project.ID, domain.ProjectQuotaInput{Class: p.Class, Guaranteed: "0", Borrow: "-1"})),
+		"class: There is no such GPU type.":                  second(s.SetProjectQuota(ctx, p.Owner, p.Org, p.Project.ID, domain.ProjectQuotaInput{Class: "b200", Guaranteed: "0"})),
+		"weight: Write a whole number from 0 to 1000.":       second(s.SetWeight(ctx, p.Operator, p.Org, p.Class, "1001")),
+		"org: There is no such member.":                      second(s.SetWeight(ctx, p.Operator, "nobody", p.Class, "1")),
 		"quota: Write a whole number from 0 to 8.":           second(s.AddContribution(ctx, p.Operator, domain.ContributionInput{Org: p.Org, Node: p.Node, GPUs: "8", Quota: "9"})),
 		"gpus: Write a whole number from 1 to 8.":            second(s.AddContribution(ctx, p.Operator, domain.ContributionInput{Org: p.Org, Node: p.Node, GPUs: "9", Quota: "0"})),
 		"lend.a100-80g: Lends 2 of only 1 guaranteed GPUs.":  second(s.SavePlanDraft(ctx, p.Operator, "campus", domain.PlanVersionInput{Fee: "1", Classes: []domain.PlanClassInput{{Class: p.Class, Guaranteed: "1", Lend: "2"}}})),

@@ -79,6 +79,15 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"UpdateProject", []string{owner}, func(p *domaintest.Pool, a domain.Actor) error {
 			return second(p.Service.UpdateProject(ctx, a, p.Org, p.Project.ID, project))
 		}},
+		{"ProjectShares", see, func(p *domaintest.Pool, a domain.Actor) error {
+			return second(p.Service.ProjectShares(ctx, a, p.Org, p.Project.ID))
+		}},
+		{"SetProjectQuota", []string{owner}, func(p *domaintest.Pool, a domain.Actor) error {
+			return second(p.Service.SetProjectQuota(ctx, a, p.Org, p.Project.ID, domain.ProjectQuotaInput{Class: p.Class, Guaranteed: "2"}))
+		}},
+		{"SetWeight", []string{operator}, func(p *domaintest.Pool, a domain.Actor) error {
+			return second(p.Service.SetWeight(ctx, a, p.Org, p.Class, "3"))
+		}},
 		{"SetBudget", []string{owner}, func(p *domaintest.Pool, a domain.Actor) error {
 			return second(p.Service.SetBudget(ctx, a, p.Org, p.Project.ID, "100", "month"))
 		}},

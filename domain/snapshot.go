@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -101,6 +102,7 @@ func hardwareOf(n Node) quota.Node {
 }
 
 func (v *view) members(Tx) error {
+	shares := map[pool.ProjectID][]quota.Quota{}
 	for _, o := range v.terms.Orgs {
 		q := quota.Org{ID: o.ID, Weight: 1, Paused: strings.Join(o.Pauses, ", ")}
 		sub, ok := v.terms.Subscription(o.ID, v.now)
@@ -112,6 +114,9 @@ func (v *view) members(Tx) error {
 			borrow, lend := c.Borrow, c.Lend
 			q.Quotas = append(q.Quotas, quota.Quota{Class: c.Class, Nominal: c.Nominal, BorrowLimit: &borrow, LendLimit: &lend})
 		}
+		var parts map[pool.ProjectID][]quota.Quota
+		q.Quotas, parts = v.terms.divide(o.ID, q.Quotas, v.now)
+		maps.Copy(shares, parts)
 		v.snap.Orgs = append(v.snap.Orgs, q)
 	}
 	for _, p := range v.terms.Projects {
@@ -119,7 +124,7 @@ func (v *view) members(Tx) error {
 		if p.Archived {
 			pauses = slices.Concat(pauses, []string{"archived"})
 		}
-		v.snap.Projects = append(v.snap.Projects, quota.Project{ID: p.ID, Org: p.Org, Paused: strings.Join(pauses, ", "),
+		v.snap.Projects = append(v.snap.Projects, quota.Project{ID: p.ID, Org: p.Org, Quotas: shares[p.ID], Paused: strings.Join(pauses, ", "),
 			Sites: p.Sites, OwnNodesOnly: p.Nodes == "own", NoSharedNode: p.Nodes == "unshared"})
 	}
 	return nil

@@ -157,6 +157,10 @@ type SubscriptionTx interface {
 	UpdateSubscription(s Subscription) error // End, Payment, Pauses, Account
 	Limits(org pool.OrgID) ([]Limit, error)  // of all with "", by From
 	InsertLimit(l Limit) error
+	Weights() ([]Weight, error) // of all members, by From
+	InsertWeight(w Weight) error
+	ProjectQuotas() ([]ProjectQuota, error) // of all projects, by From
+	InsertProjectQuota(q ProjectQuota) error
 	Caps(org pool.OrgID) ([]SpendingCap, error) // of all with "", by From
 	InsertCap(c SpendingCap) error
 }

@@ -20,6 +20,8 @@ type Terms struct {
 	Plans         []Plan
 	Subscriptions []Subscription // by Start
 	Limits        []Limit
+	Weights       []Weight
+	ProjectQuotas []ProjectQuota
 	Caps          []SpendingCap
 	Contributions []Contribution
 	Assigned      []AccountOfProject
@@ -51,6 +53,8 @@ func readTerms(tx Tx) (Terms, error) {
 		func() (err error) { t.Plans, err = tx.Plans(); return err },
 		func() (err error) { t.Subscriptions, err = tx.Subscriptions(""); return err },
 		func() (err error) { t.Limits, err = tx.Limits(""); return err },
+		func() (err error) { t.Weights, err = tx.Weights(); return err },
+		func() (err error) { t.ProjectQuotas, err = tx.ProjectQuotas(); return err },
 		func() (err error) { t.Caps, err = tx.Caps(""); return err },
 		func() (err error) { t.Contributions, err = tx.Contributions(); return err },
 		func() (err error) { t.Assigned, err = tx.ProjectAccounts(""); return err },

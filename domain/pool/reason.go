@@ -65,6 +65,9 @@ func (r Reason) Details() []Detail {
 	if r.Code == Site && r.Ref != "" {
 		out = append(out, Detail{"Allowed sites: %s.", []any{r.Ref}})
 	}
+	if r.Code == BorrowLimit && r.Ref != "" {
+		out = append(out, Detail{"This is the limit of the job's project.", nil})
+	}
 	switch {
 	case r.Quota > 0 && r.Used > r.Quota:
 		out = append(out, Detail{"Your %d guaranteed are all used, and %d more are borrowed.", []any{r.Quota, r.Used - r.Quota}})

@@ -166,6 +166,33 @@ func TestLimitsAndCapsAreDatedAndNeverChange(t *testing.T) {
 			wantCode(t, "cap of nobody", tx.InsertCap(domain.SpendingCap{Mode: domain.CapStop}), domain.Invalid)
 			return nil
 		})
+		low, few := 0, 2
+		weights := []domain.Weight{{Org: clinic, Class: "a100-80g", From: 1, Weight: 3}, {Org: uni, Class: "a100-80g", From: 1, Weight: 0}, {Org: uni, Class: "a100-80g", From: 2, Weight: 1}}
+		inTx(t, s, func(tx domain.Tx) error {
+			p := domain.Project{ID: "prj-x", Org: uni, Name: "X", BudgetPeriod: "month", Nodes: "any"}
+			if err := tx.InsertProject(p); err != nil {
+				return err
+			}
+			quotas := []domain.ProjectQuota{{Project: p.ID, Class: "a100-80g", From: 1, Guaranteed: 4}, {Project: p.ID, Class: "h100-80g", From: 1, Borrow: &low}, {Project: p.ID, Class: "a100-80g", From: 2, Guaranteed: 1, Borrow: &few}}
+			for i := 2; i >= 0; i-- {
+				if err := tx.InsertWeight(weights[i]); err != nil {
+					return err
+				}
+				if err := tx.InsertProjectQuota(quotas[i]); err != nil {
+					return err
+				}
+			}
+			ws, err := tx.Weights()
+			same(t, "weights", ws, err, weights)
+			qs, err := tx.ProjectQuotas()
+			same(t, "quotas of projects", qs, err, quotas)
+			wantCode(t, "two weights from one instant", tx.InsertWeight(weights[0]), domain.Conflict)
+			wantCode(t, "weight of nobody", tx.InsertWeight(domain.Weight{Class: "a100-80g"}), domain.Invalid)
+			wantCode(t, "two quotas from one instant", tx.InsertProjectQuota(quotas[0]), domain.Conflict)
+			wantCode(t, "quota of no project", tx.InsertProjectQuota(domain.ProjectQuota{Class: "a100-80g"}), domain.Invalid)
+			return nil
+		})
+		refused(t, hand, "UPDATE quota_weights SET weight = 1", "DELETE FROM quota_weights", "UPDATE project_quotas SET guaranteed = 1", "DELETE FROM project_quotas")
 		refused(t, hand, "UPDATE quota_limits SET borrow = 1", "DELETE FROM quota_limits", "UPDATE spending_caps SET amount = 1", "DELETE FROM spending_caps")
 	})
 }

@@ -12,7 +12,7 @@ func Rows() []any {
 		settingsRow{}, poolRow{}, clockRow{}, leaseRow{}, flagRow{}, userRow{}, tokenRow{}, sessionRow{}, tryRow{},
 		orgRow{}, membershipRow{}, invitationRow{}, projectRow{}, projectMemberRow{}, projectAccountRow{},
 		classRow{}, planRow{}, planVersionRow{}, planClassRow{}, priceListRow{}, priceRow{},
-		accountRow{}, orderRow{}, subscriptionRow{}, limitRow{}, capRow{}, siteRow{}, nodeRow{}, contributionRow{},
+		accountRow{}, orderRow{}, subscriptionRow{}, limitRow{}, weightRow{}, projectQuotaRow{}, capRow{}, siteRow{}, nodeRow{}, contributionRow{},
 		jobRow{}, jobLogRow{}, attemptRow{}, coverRow{}, promiseRow{}, observationRow{}, meterRow{}, segmentRow{}, lendingDayRow{}, loanUseRow{},
 		invoiceRow{}, invoiceStateRow{}, paymentRow{}, auditRow{}, outboxRow{}, nonceRow{},
 	}

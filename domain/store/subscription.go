@@ -38,6 +38,31 @@ func (limitRow) TableName() string { return "quota_limits" }
 
 func limitOf(r limitRow) (domain.Limit, error) { return domain.Limit(r), nil }
 
+type weightRow struct {
+	Org    pool.OrgID   `gorm:"column:org_id;primaryKey"`
+	Class  pool.ClassID `gorm:"column:class_id;primaryKey"`
+	From   pool.Instant `gorm:"column:valid_from;primaryKey;autoIncrement:false"`
+	Weight int          `gorm:"column:weight"`
+}
+
+func (weightRow) TableName() string { return "quota_weights" }
+
+func weightOf(r weightRow) (domain.Weight, error) { return domain.Weight(r), nil }
+
+type projectQuotaRow struct {
+	Project    pool.ProjectID `gorm:"column:project_id;primaryKey"`
+	Class      pool.ClassID   `gorm:"column:class_id;primaryKey"`
+	From       pool.Instant   `gorm:"column:valid_from;primaryKey;autoIncrement:false"`
+	Guaranteed int            `gorm:"column:guaranteed"`
+	Borrow     *int           `gorm:"column:borrow"`
+}
+
+func (projectQuotaRow) TableName() string { return "project_quotas" }
+
+func projectQuotaOf(r projectQuotaRow) (domain.ProjectQuota, error) {
+	return domain.ProjectQuota(r), nil
+}
+
 type capRow struct {
 	Org    pool.OrgID     `gorm:"column:org_id;primaryKey"`
 	From   pool.Instant   `gorm:"column:valid_from;primaryKey;autoIncrement:false"`
@@ -85,6 +110,28 @@ func (t *tx) InsertLimit(l domain.Limit) error {
 		return err
 	}
 	return insert(t, limitRow(l))
+}
+
+func (t *tx) Weights() ([]domain.Weight, error) {
+	return all(t, weightOf, "valid_from, org_id, class_id", "")
+}
+
+func (t *tx) InsertWeight(w domain.Weight) error {
+	if err := needed(w.Org, w.Class); err != nil {
+		return err
+	}
+	return insert(t, weightRow(w))
+}
+
+func (t *tx) ProjectQuotas() ([]domain.ProjectQuota, error) {
+	return all(t, projectQuotaOf, "valid_from, project_id, class_id", "")
+}
+
+func (t *tx) InsertProjectQuota(q domain.ProjectQuota) error {
+	if err := needed(q.Project, q.Class); err != nil {
+		return err
+	}
+	return insert(t, projectQuotaRow(q))
 }
 
 func (t *tx) Caps(org pool.OrgID) ([]domain.SpendingCap, error) {
