@@ -165,6 +165,18 @@ func (k *claim) takesLoans(but int) bool {
 	return false
 }
 
+// spotsHelp says whether there are enough nodes with room if all spot work were
+// gone from them.
+func (k *claim) spotsHelp() bool {
+	fits := 0
+	for i := k.e.racks[k.c].lo; i < k.e.racks[k.c].hi && fits < k.j.n; i++ {
+		if n := &k.e.nodes[i]; n.open && n.cap-n.planned+n.spot >= k.j.g {
+			fits++
+		}
+	}
+	return fits >= k.j.n
+}
+
 // takeSpots takes spot work until the job fits.
 func (k *claim) takeSpots() bool {
 	for _, i := range k.e.spots[k.c] {
@@ -182,17 +194,8 @@ func (k *claim) takeSpots() bool {
 func (k *claim) takeLoans(legal func(*run) bool) bool {
 	e := k.e
 	h := e.lendersOf(k.c)
-	if legal != nil { // others see other victims
-		h = &heap[lender]{less: e.lendsBefore, items: slices.Clone(h.items)}
-		h.items = slices.DeleteFunc(h.items, func(x lender) bool { return x.org == k.j.org })
-		for i := range h.items {
-			h.items[i].at++
-			if !k.next(&h.items[i], legal) {
-				h.items[i].at = -1
-			}
-		}
-		h.items = slices.DeleteFunc(h.items, func(x lender) bool { return x.at < 0 })
-		h.init()
+	if legal != nil {
+		h = k.legalLenders(legal)
 	}
 	for len(h.items) > 0 {
 		x := h.items[0]
@@ -218,6 +221,19 @@ func (k *claim) takeLoans(legal func(*run) bool) bool {
 		}
 	}
 	return false
+}
+
+// legalLenders are those of other organisations that have a victim which a rule
+// allows.
+func (k *claim) legalLenders(legal func(*run) bool) *heap[lender] {
+	h := &heap[lender]{less: k.e.lendsBefore}
+	for _, x := range k.e.lendersOf(k.c).items {
+		if x.at++; x.org != k.j.org && k.next(&x, legal) {
+			h.items = append(h.items, x)
+		}
+	}
+	h.init()
+	return h
 }
 
 // next walks an organisation's holding from its end: what is stopped is the
@@ -430,11 +446,11 @@ func (e *engine) byPriority(j *job, c int32) bool {
 
 // overSpot lets burst work take the place of spot work.
 func (e *engine) overSpot(j *job, c int32) bool {
-	if e.spotUse[c] == 0 {
+	if e.spotUse[c] == 0 || e.ledger.avail(c, j.account) < j.units { // spot work uses no quota
 		return false
 	}
 	k, ok := e.open(j, c, OverSpot)
-	if !ok {
+	if !ok || !k.spotsHelp() {
 		return false
 	}
 	if k.fits() || !k.takeSpots() { // what fits later waits for it
@@ -458,7 +474,10 @@ func (e *engine) byFairness(j *job, c int32) bool {
 		return x.use-less >= x.subtree && after.compare(share{int64(max(0, x.use-less-x.subtree)), e.weights[e.oc(c, o)]}) <= 0
 	}
 	legal := func(r *run) bool { return !e.surplus[e.oc(c, r.org)] && fair(r.org, r.units) }
-	if after.den == 0 || !k.takeSpots() && !k.takeLoans(legal) {
+	if after.den == 0 || e.ledger.avail(c, j.account) < j.units && len(k.legalLenders(legal).items) == 0 {
+		return false // spot work uses no quota, and nobody else may be stopped
+	}
+	if !k.takeSpots() && !k.takeLoans(legal) {
 		k.undo()
 		return false
 	}

@@ -10,13 +10,22 @@ import (
 // caller knows those of its slots. Nothing ever walks it, so that its seed
 // shows in no plan.
 type slots struct {
-	at   []int32 // slot+1; 0 never used, -1 freed
-	used int     // entries that are not 0
+	at   []entrySlot
+	used int // entries that are not empty
+}
+
+// entrySlot is one entry: a part of the hash spares most looks at the ids of
+// others.
+type entrySlot struct {
+	slot int32 // slot+1; 0 never used, -1 freed
+	tag  uint32
 }
 
 var slotSeed = maphash.MakeSeed()
 
 func hashJob(id pool.JobID) uint64 { return maphash.String(slotSeed, string(id)) }
+
+func tagOf(h uint64) uint32 { return uint32(h >> 32) }
 
 // room makes place for n more ids; hash gives that of a slot.
 func (t *slots) room(n int, hash func(int32) uint64) {
@@ -26,18 +35,18 @@ func (t *slots) room(n int, hash func(int32) uint64) {
 	old := t.at
 	live := 0
 	for _, x := range old {
-		if x > 0 {
+		if x.slot > 0 {
 			live++
 		}
 	}
 	size := 16
-	for size < (live+n)*4 {
+	for size < (live+n)*2+live {
 		size *= 2
 	}
-	t.at, t.used = make([]int32, size), 0
+	t.at, t.used = make([]entrySlot, size), 0
 	for _, x := range old {
-		if x > 0 {
-			t.put(hash(x-1), x-1)
+		if x.slot > 0 {
+			t.put(hash(x.slot-1), x.slot-1)
 		}
 	}
 }
@@ -48,9 +57,9 @@ func (t *slots) find(h uint64, is func(int32) bool) (int32, bool) {
 		return 0, false
 	}
 	mask := uint64(len(t.at) - 1)
-	for i := h & mask; t.at[i] != 0; i = (i + 1) & mask {
-		if x := t.at[i]; x > 0 && is(x-1) {
-			return x - 1, true
+	for i := h & mask; t.at[i].slot != 0; i = (i + 1) & mask {
+		if x := t.at[i]; x.slot > 0 && x.tag == tagOf(h) && is(x.slot-1) {
+			return x.slot - 1, true
 		}
 	}
 	return 0, false
@@ -60,21 +69,21 @@ func (t *slots) find(h uint64, is func(int32) bool) (int32, bool) {
 func (t *slots) put(h uint64, slot int32) {
 	mask := uint64(len(t.at) - 1)
 	i := h & mask
-	for t.at[i] > 0 {
+	for t.at[i].slot > 0 {
 		i = (i + 1) & mask
 	}
-	if t.at[i] == 0 {
+	if t.at[i].slot == 0 {
 		t.used++
 	}
-	t.at[i] = slot + 1
+	t.at[i] = entrySlot{slot + 1, tagOf(h)}
 }
 
 // drop takes a slot out.
 func (t *slots) drop(h uint64, slot int32) {
 	mask := uint64(len(t.at) - 1)
-	for i := h & mask; t.at[i] != 0; i = (i + 1) & mask {
-		if t.at[i] == slot+1 {
-			t.at[i] = -1
+	for i := h & mask; t.at[i].slot != 0; i = (i + 1) & mask {
+		if t.at[i].slot == slot+1 {
+			t.at[i].slot = -1
 			return
 		}
 	}

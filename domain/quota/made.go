@@ -55,8 +55,7 @@ func (e *engine) promise(j *job, c int32, nodes, victims []int32, rule Rule) {
 		e.runs[v].stopAt = e.now.Add(e.policy.Notice)
 	}
 	e.plan.Reclaim = append(e.plan.Reclaim, p)
-	job, _ := e.jobAt(p.Job)
-	m := madePromise{at: len(e.plan.Reclaim) - 1, job: job, run: run, nodes: nodes, taken: slices.Clone(victims)}
+	m := madePromise{at: len(e.plan.Reclaim) - 1, job: j.slot, run: run, nodes: nodes, taken: slices.Clone(victims)}
 	m.rides = e.ridesOn(&m)
 	e.made = append(e.made, m)
 }

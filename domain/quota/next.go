@@ -89,22 +89,17 @@ func (e *engine) nextOfJobs(m *moment) bool {
 			m.add(j.startBy.Add(-e.policy.Notice) + 1)
 		}
 	}
-	for b := range e.buckets {
-		j := e.headOf(int32(b))
-		if j == nil {
-			continue
-		}
-		waits = true
-		if e.policy.ReserveAfter <= 0 && len(e.budgets.list) == 0 {
-			break
-		}
-		if j.tier == pool.Burst && e.policy.ReserveAfter > 0 {
-			m.add(j.submitted.Add(e.policy.ReserveAfter))
-		}
-		for _, c := range j.classes {
-			if len(e.charges(j)) > 0 && !e.affordable(j, c) {
+	for l := range e.lanes {
+		e.lineUp(int32(l))
+		order := e.lanes[l].order
+		waits = waits || len(order) > 0
+		for i := range order {
+			s := &order[i]
+			if s.tier == pool.Burst && e.policy.ReserveAfter > 0 {
+				m.add(s.submitted.Add(e.policy.ReserveAfter))
+			}
+			if j := &e.jobs[s.head]; s.paid && slices.ContainsFunc(j.classes, func(c int32) bool { return !e.affordable(j, c) }) {
 				m.add(e.now.Add(continuous))
-				break
 			}
 		}
 	}

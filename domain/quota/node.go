@@ -20,6 +20,7 @@ type node struct {
 	cap         int   // healthy less foreign
 	held        int   // by what runs, victims included
 	planned     int   // by what runs, victims gone and beneficiaries there
+	spot        int   // of that, by spot work
 	slack       int   // GPUs beside the reservation; unlimited without one
 	open        bool
 	down        bool

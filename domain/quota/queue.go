@@ -25,6 +25,7 @@ type job struct {
 	mask       int32
 	line       int32
 	position   int32 // in its line, from 1; set by explain
+	slot       int32 // of it
 	alike      int32 // the bucket of those like it; -1 when it asks for nothing
 	bucket     int32 // the same; -1 when it doesn't compete
 	done       bool  // admitted or promised
@@ -114,15 +115,18 @@ func (e *engine) indexJobs() {
 	for i := range e.in.Pending {
 		j := &e.jobs[i]
 		e.readJob(j, &e.in.Pending[i])
-		if k, twice := e.jobAt(e.id(j)); twice {
+		j.slot = int32(i)
+		h := e.hashJob(j.slot)
+		if k, twice := e.jobSlots.find(h, func(k int32) bool { return e.jobs[k].of.ID == j.of.ID }); twice {
 			e.problem("job %s is pending twice", e.id(j))
 			if e.inLine(j, &e.jobs[k]) {
 				e.jobs[k], *j = *j, e.jobs[k]
+				e.jobs[k].slot, j.slot = k, int32(i)
 			}
 			j.dead, j.done = true, true
 			continue
 		}
-		e.jobSlots.put(e.hashJob(int32(i)), int32(i))
+		e.jobSlots.put(h, j.slot)
 	}
 	for i := range e.jobs {
 		if !e.jobs[i].dead {

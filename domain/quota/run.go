@@ -102,7 +102,8 @@ func (e *engine) indexRuns() {
 // start puts a running attempt into the state.
 func (e *engine) start(a *Attempt) {
 	c, ok := e.classAt[a.Class]
-	if _, twice := e.find(a.ID); !ok || twice || !a.Tier.Valid() {
+	h := hashJob(a.ID.Job)
+	if _, twice := e.runSlots.find(h, func(i int32) bool { return e.runs[i].id == a.ID }); !ok || twice || !a.Tier.Valid() {
 		e.problem("attempt %s stands twice, or has the unknown class %q or tier %q", a.ID.NomadID(), a.Class, a.Tier)
 		return
 	}
@@ -135,7 +136,8 @@ func (e *engine) start(a *Attempt) {
 		r.stopAt, r.noticeAt = a.StopAt, a.StopAt
 	}
 	i := e.enter(r)
-	e.name(i)
+	e.runSlots.room(1, e.hashRun)
+	e.runSlots.put(h, i)
 	if r.until = a.GuaranteedUntil; r.until != 0 {
 		e.runs[i].until = r.until
 		e.cuts = append(e.cuts, i)
@@ -200,10 +202,12 @@ func (e *engine) enter(r run) int32 {
 			}
 			if !r.gone {
 				n.planned += h.gpus
+				n.spot += when(r.tier == pool.Spot, h.gpus)
 			}
 			continue
 		}
 		e.shift(h.node, when(r.holds, h.gpus), when(!r.gone, h.gpus))
+		n.spot += when(!r.gone && r.tier == pool.Spot, h.gpus)
 	}
 	if r.tier == pool.Spot {
 		e.spots[r.class] = append(e.spots[r.class], i)
@@ -339,6 +343,7 @@ func (e *engine) release(i int32) {
 	for _, h := range r.nodes {
 		if h.node >= 0 {
 			e.shift(h.node, 0, -h.gpus)
+			e.nodes[h.node].spot -= when(r.tier == pool.Spot, h.gpus)
 		}
 	}
 	e.count1(i, -1)
@@ -351,6 +356,7 @@ func (e *engine) restore(i int32) {
 	for _, h := range r.nodes {
 		if h.node >= 0 {
 			e.shift(h.node, 0, h.gpus)
+			e.nodes[h.node].spot += when(r.tier == pool.Spot, h.gpus)
 		}
 	}
 	e.count1(i, 1)

@@ -175,6 +175,7 @@ func (st *State) addJob(j *Job) bool {
 	}
 	x := &e.jobs[i]
 	e.readJob(x, j)
+	x.slot = i
 	x.seen = st.marks
 	e.jobSlots.room(1, e.hashJob)
 	e.jobSlots.put(e.hashJob(i), i)
