@@ -26,7 +26,11 @@ func (s *Service) Cycle(ctx context.Context, look bool) error {
 		}
 	}
 	_, err := s.DrainOutbox(ctx)
-	return errors.Join(append(errs, err)...)
+	errs = append(errs, err)
+	if errors.Join(errs...) == nil { // the last plan is carried out, by this process
+		errs = append(errs, s.tellStarts(ctx))
+	}
+	return errors.Join(errs...)
 }
 
 // Housekeeping is what time alone makes due: inventory, the ledger's

@@ -67,7 +67,10 @@ func (s *Service) Dashboard(ctx context.Context, a Actor, org pool.OrgID) (Dashb
 		d.Org = t.Orgs[i]
 		d.Settings = t.Settings
 		d.Month = pool.MonthOf(d.Now, t.Zone)
-		return d.fill(tx, t, a)
+		if err := d.fill(tx, t, a); err != nil {
+			return err
+		}
+		return s.expectAll(tx, d.Recent)
 	})
 	return d, err
 }

@@ -15,7 +15,11 @@ type Decision struct {
 
 	once    sync.Once // what only the operator's pages ask is made when they do
 	classes []quota.ClassState
-	starts  map[pool.JobID]pool.Instant
+
+	mu      sync.Mutex
+	waits   map[pool.JobID]int // after it: where in Snapshot.Pending
+	looked  pool.Instant       // when
+	outlook *quota.Outlook     // was made; nil: nobody asked yet
 }
 
 // LastDecision is nil before the first.
@@ -25,14 +29,11 @@ func (s *Service) LastDecision() *Decision {
 	return s.last
 }
 
-// Explained is the state that the plan leaves, by class, and when the waiting
-// jobs start by the declared ends. Both are shared: never change them.
-func (d *Decision) Explained() ([]quota.ClassState, map[pool.JobID]pool.Instant) {
-	d.once.Do(func() {
-		d.classes = quota.Explain(d.Snapshot, d.Plan, d.At)
-		d.starts = quota.Starts(d.Snapshot, d.Plan, d.At, looksFor(d.Snapshot))
-	})
-	return d.classes, d.starts
+// Explained is the state that the plan leaves, by class. It is shared: never
+// change it.
+func (d *Decision) Explained() []quota.ClassState {
+	d.once.Do(func() { d.classes = quota.Explain(d.Snapshot, d.Plan, d.At) })
+	return d.classes
 }
 
 // looksFor bounds the decisions of a forecast by the length of the queue, so

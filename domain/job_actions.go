@@ -20,8 +20,9 @@ type JobView struct {
 	Segments []Segment
 	UserName string
 	Nodes    map[pool.NodeID]string // names
-	Expected quota.Answer           // while it waits: what the engine would do with it now
 	StartBy  pool.Instant           // while it waits: the last moment for its deadline; pool.Never without one
+	Expected quota.Start            // while it waits, as things stand now
+	Told     ToldStart              // when it was submitted, if it had to wait
 	Now      pool.Instant
 }
 
@@ -52,7 +53,7 @@ func (s *Service) Job(ctx context.Context, a Actor, org pool.OrgID, id pool.JobI
 		}
 		names, err := userNames(tx)
 		v.UserName = names[v.Job.User]
-		if err != nil || v.Job.State != JobWaiting || v.Job.StopAsked != 0 {
+		if err != nil {
 			return err
 		}
 		return s.expect(tx, &v)
@@ -60,27 +61,35 @@ func (s *Service) Job(ctx context.Context, a Actor, org pool.OrgID, id pool.JobI
 	return v, err
 }
 
-// expect tells when a job that waits would start, as things stand now.
+// expect adds when a job that waits starts, and what was told of it at first.
 func (s *Service) expect(tx Tx, v *JobView) error {
-	all, err := snapshotWithoutLoans(tx)
+	starts, err := s.starts(tx, []Job{v.Job})
 	if err != nil {
 		return err
 	}
-	if last := s.LastDecision(); last != nil { // it knows what was borrowed: a statement less for each page
-		all.snap.Decayed = last.Snapshot.Decayed
-	} else if err := all.loans(tx); err != nil {
-		return err
+	v.Expected = starts[v.Job.ID]
+	if v.Job.State == JobWaiting {
+		j, ok := s.LastDecision().waiting(v.Job.ID)
+		if !ok { // no decision has seen it
+			j = quota.Job{MaxRun: v.Job.MaxRun, Deadline: v.Job.Deadline}
+		}
+		v.StartBy = j.StartBy()
 	}
-	i := slices.IndexFunc(all.snap.Pending, func(j quota.Job) bool { return j.ID == v.Job.ID })
-	if i < 0 {
-		return nil
+	v.Told, _, err = tx.ToldStart(v.Job.ID)
+	return err
+}
+
+// expectAll adds the same to the rows of a list.
+func (s *Service) expectAll(tx Tx, rows []JobRow) error {
+	jobs := make([]Job, len(rows))
+	for i, r := range rows {
+		jobs[i] = r.Job
 	}
-	if all.snap.Habits, err = s.habits.of(tx, all.snap.Orgs); err != nil {
-		return err
+	starts, err := s.starts(tx, jobs)
+	for i := range rows {
+		rows[i].Expected = starts[rows[i].Job.ID]
 	}
-	v.Expected, v.StartBy = quota.Quote(all.snap, all.snap.Pending[i], all.now), all.snap.Pending[i].StartBy()
-	v.Job.StartsBy = startsBy(v.Expected.Start)
-	return nil
+	return err
 }
 
 // startsBy is a latest start as it is stored: 0 when it can't be told.
@@ -177,6 +186,7 @@ type JobRow struct {
 	Job      Job
 	Charged  money.Amount
 	UserName string
+	Expected quota.Start // while it waits, as things stand now
 }
 
 // Jobs lists jobs of the organisation, newest first. more tells whether a
@@ -213,8 +223,10 @@ func (s *Service) Jobs(ctx context.Context, a Actor, f JobFilter) (rows []JobRow
 		if err != nil {
 			return err
 		}
-		rows, err = jobRows(tx, t, w, jobs)
-		return err
+		if rows, err = jobRows(tx, t, w, jobs); err != nil {
+			return err
+		}
+		return s.expectAll(tx, rows)
 	})
 	return rows, more, err
 }

@@ -31,8 +31,9 @@ type Queue struct {
 	Waiting  []quota.Waiting    // one page
 	Total    int                // waiting jobs that the filter selects
 	Asked    map[pool.JobID]quota.Job
-	Starts   map[pool.JobID]pool.Instant // by the declared ends; absent: not known
-	Promises []quota.Promise             // open ones, those of the decision among them
+	Starts   map[pool.JobID]quota.Start // of the page
+	Kept     StartsKept                 // how the last told starts came true
+	Promises []quota.Promise            // open ones, those of the decision among them
 	Started  []quota.Admission
 	Stopped  []quota.Stop // for money, not for another job
 	Reserved []quota.Reservation
@@ -54,12 +55,24 @@ func (s *Service) Queue(ctx context.Context, a Actor, f QueueFilter) (Queue, err
 	}
 	q := Queue{Decision: s.LastDecision()}
 	if q.Decision != nil {
-		q.Classes, q.Starts = q.Decision.Explained()
+		q.Classes = q.Decision.Explained()
 		q.narrow(f)
 	}
 	err := s.store.View(ctx, func(tx Tx) (err error) {
-		q.Names, err = poolNames(tx, q.shown())
-		return err
+		if q.Names, err = poolNames(tx, q.shown()); err != nil || q.Decision == nil {
+			return err
+		}
+		habits, kept, err := s.habits.known(tx, q.Decision.Snapshot.Orgs)
+		if err != nil {
+			return err
+		}
+		q.Kept, q.Starts = kept, map[pool.JobID]quota.Start{}
+		for _, w := range q.Waiting {
+			if x, ok := q.Decision.start(w.Job, habits, tx.Now()); ok {
+				q.Starts[w.Job] = x
+			}
+		}
+		return nil
 	})
 	return q, err
 }

@@ -57,7 +57,8 @@ type Service struct {
 	habits   habits
 
 	mu     sync.Mutex
-	last   *Decision                       // the engine's last plan, for the operator
+	last   *Decision                       // the engine's last plan, for all pages
+	told   map[pool.JobID]bool             // waiting jobs that were told their start; of the turn
 	next   pool.Instant                    // business time at which the decision could change by itself
 	seen   map[pool.AllocID]seenRun        // what reconcile saw last
 	listed pool.Instant                    // business time of the last complete list

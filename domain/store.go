@@ -207,6 +207,12 @@ type JobTx interface {
 	Promised(ids []pool.JobID) (map[pool.JobID]Promised, error)
 	// SetReasons changes only what the engine explains: reasons, position, expected start.
 	SetReasons(id pool.JobID, reasons []pool.Reason, position int, startsBy pool.Instant) error
+	// SubmittedSince are the jobs of all members submitted at from or later, the
+	// newest first, at most so many, without their logs.
+	SubmittedSince(from pool.Instant, limit int) ([]Job, error)
+	InsertToldStart(s ToldStart) (bool, error) // false when the job was told before
+	ToldStarts(limit int) ([]ToldStart, error) // newest first
+	ToldStart(id pool.JobID) (s ToldStart, told bool, err error)
 }
 
 type AttemptTx interface {

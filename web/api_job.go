@@ -136,9 +136,8 @@ func (s *Server) apiJob(q *call) error {
 
 // job is a job with its attempts and use.
 func (q *call) job(v domain.JobView) apiJobJSON {
-	j := q.jobRow(domain.JobRow{Job: v.Job, Charged: v.Charged, UserName: v.UserName})
+	j := q.jobRow(domain.JobRow{Job: v.Job, Charged: v.Charged, UserName: v.UserName, Expected: v.Expected})
 	spec := v.Job.Spec
-	j.Likely = likely(v.Expected.Likely)
 	j.Image, j.Command = spec.Image, &apiCommand{Command: spec.Command, Args: append([]string{}, spec.Args...)}
 	if v.Job.User == q.actor.User || q.actor.Can(q.org, domain.ActManageJobs) {
 		j.Command.Env = spec.Env
@@ -178,7 +177,7 @@ func (q *call) jobRow(r domain.JobRow) apiJobJSON {
 		out.DependsOn = &id
 	}
 	if j.State == domain.JobWaiting {
-		out.StartsBy = apiTime(j.StartsBy)
+		out.StartsBy, out.Likely = apiTime(r.Expected.Latest), likely(r.Expected.Likely)
 		if j.Position > 0 {
 			out.Position = &j.Position
 		}

@@ -61,7 +61,8 @@ type apiWaiting struct {
 	GPUs     int         `json:"gpus_per_node"`
 	Position int         `json:"position"`
 	Reasons  []apiReason `json:"reasons"`
-	Start    apiTime     `json:"expected_start"`
+	StartsBy apiTime     `json:"starts_by"` // null when it can't be told
+	Likely   *apiLikely  `json:"likely"`    // null when it can't be told
 }
 
 type apiPromise struct {
@@ -105,7 +106,7 @@ func (s *Server) apiQueue(q *call) error {
 	out.At, out.Version, out.Problems = apiTime(d.At), d.Plan.Version, append(out.Problems, d.Plan.Problems...)
 	for _, w := range all.Waiting {
 		j := all.Asked[w.Job]
-		x := apiWaiting{Job: string(w.Job), Org: string(j.Org), Tier: string(j.Tier), Classes: []string{}, Nodes: j.Nodes, GPUs: j.GPUs, Position: w.Position, Reasons: q.reasons(w.Reasons), Start: apiTime(all.Starts[w.Job])}
+		x := apiWaiting{Job: string(w.Job), Org: string(j.Org), Tier: string(j.Tier), Classes: []string{}, Nodes: j.Nodes, GPUs: j.GPUs, Position: w.Position, Reasons: q.reasons(w.Reasons), StartsBy: apiTime(all.Starts[w.Job].Latest), Likely: likely(all.Starts[w.Job].Likely)}
 		for _, c := range j.Classes {
 			x.Classes = append(x.Classes, string(c))
 		}

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,9 +67,74 @@ func TestAWaitingJobSaysWhenItLikelyStarts(t *testing.T) {
 			}
 			v, err := p.Service.Job(p.ctx, p.pool.Member, p.pool.Org, id)
 			p.must(err)
-			if l := v.Expected.Likely; l.Known() != (history > 0) || l.Early > l.Middle || l.Middle > l.Late || l.Late > v.Expected.Start {
-				t.Errorf("likely %+v, at the latest %s", l, v.Expected.Start)
+			if l := v.Expected.Likely; l.Known() != (history > 0) || l.Early > l.Middle || l.Middle > l.Late || l.Late > v.Expected.Latest {
+				t.Errorf("likely %+v, at the latest %s", l, v.Expected.Latest)
 			}
 		})
+	}
+}
+
+// The job's page, the list, the dashboard, the operator's queue and the API say
+// the same, also after something else has changed; what was told at first stays
+// on the job's page, with what came of it.
+func TestEveryPlaceTellsTheSameStart(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	p.past(40)
+	w := p.member()
+	for range 2 {
+		p.submit(w)
+		p.cycle()
+	}
+	ahead := p.submit(w)
+	p.cycle()
+	id := p.submit(w)
+	p.cycle()
+	told := func() string {
+		v, err := p.Service.Job(p.ctx, p.pool.Member, p.pool.Org, id)
+		p.must(err)
+		l := v.Expected.Likely
+		if !l.Known() || v.Told.Job != id || !v.Told.Likely.Known() {
+			t.Fatalf("likely %+v, told %+v", v.Expected, v.Told)
+		}
+		rows, _, err := p.Service.Jobs(p.ctx, p.pool.Member, domain.JobFilter{Org: p.pool.Org})
+		p.must(err)
+		d, err := p.Service.Dashboard(p.ctx, p.pool.Member, p.pool.Org)
+		p.must(err)
+		for where, all := range map[string][]domain.JobRow{"the list": rows, "the dashboard": d.Recent} {
+			n := 0
+			for _, r := range all {
+				if r.Job.ID == id {
+					n++
+					if r.Expected != v.Expected {
+						t.Errorf("%s says %+v, the job's page %+v", where, r.Expected, v.Expected)
+					}
+				}
+			}
+			if n != 1 {
+				t.Errorf("%s has the job %d times", where, n)
+			}
+		}
+		q, err := p.Service.Queue(p.ctx, p.pool.Operator, domain.QueueFilter{})
+		p.must(err)
+		if q.Starts[id] != v.Expected {
+			t.Errorf("the operator's queue says %+v, the job's page %+v", q.Starts[id], v.Expected)
+		}
+		words := regexp.MustCompile(`Likely [^.]*\.`).FindString(w.get("/o/rheinau/jobs/" + string(id)).want(200).text())
+		if page := p.as(p.Operator.Email).get("/op/queue").want(200).text(); words == "" || !strings.Contains(page, words) {
+			t.Errorf("the operator's page doesn't say %q", words)
+		}
+		return fmt.Sprint(v.Expected)
+	}
+	first := told()
+	p.Clock.Add(time.Hour)
+	if again := told(); again == first {
+		t.Errorf("an hour later it is still %s", again)
+	}
+	before := told()
+	p.must(p.Service.StopJob(p.ctx, p.pool.Member, p.pool.Org, ahead))
+	p.cycle()
+	if after := told(); after == before {
+		t.Errorf("with the job ahead gone it is still %s", after)
 	}
 }

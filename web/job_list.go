@@ -101,8 +101,8 @@ func (v *visit) jobRow(r domain.JobRow, projects map[pool.ProjectID]string) ui.R
 	j := r.Job
 	state := ui.Cell{Badges: []ui.Badge{v.state(v.jobState(j))}}
 	switch {
-	case j.State == domain.JobWaiting && j.StartsBy != 0:
-		state.Sub = v.T("starts by %s", v.at(j.StartsBy))
+	case j.State == domain.JobWaiting && v.soon(r.Expected) != "":
+		state.Sub = v.soon(r.Expected)
 	case j.State == domain.JobWaiting && len(j.Reasons) > 0:
 		state.Sub = v.reason(j.Reasons[0])
 	case j.State == domain.JobEnded:

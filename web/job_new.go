@@ -141,7 +141,10 @@ func (v *visit) quoteBox(q domain.JobQuote) ui.Quote {
 	if q.CapLeft != nil {
 		b.Facts = append(b.Facts, ui.Fact{Name: v.T("Left of the spending cap"), Text: v.money(*q.CapLeft)})
 	}
-	b.Starts = v.expected(q.Answer)
+	b.Starts = v.expected(quota.Start{Latest: q.Answer.Start, Likely: q.Answer.Likely})
+	if q.Answer.Admitted {
+		b.Starts = v.T("starts at once")
+	}
 	if never(q.Answer.Reasons) {
 		b.Starts = v.T("never starts like this")
 	}
@@ -173,27 +176,39 @@ func (v *visit) starts(admitted bool, at pool.Instant) string {
 }
 
 // expected says when a job starts, likely and at the latest, as far as it can be told.
-func (v *visit) expected(a quota.Answer) string {
-	if a.Admitted {
-		return v.T("starts at once")
-	}
+func (v *visit) expected(x quota.Start) string {
 	var says []string
-	if l := a.Likely; l.Known() {
-		middle := l.Middle.Add(time.Minute / 2)
-		early, likely, late := v.near(l.Early, middle), v.zoned(middle), v.near(l.Late.Add(time.Minute-1), middle)
-		if v.near(middle, middle) == early && early == late {
-			says = append(says, v.T("Likely %s.", likely))
-		} else {
-			says = append(says, v.T("Likely %s (%s to %s).", likely, early, late))
-		}
+	if l := x.Likely; l.Known() {
+		says = append(says, v.T("Likely %s.", v.interval(l)))
 	}
-	if a.Start != pool.Never && a.Start != 0 {
-		says = append(says, v.T("At the latest %s unless an owner claims or new work goes first.", v.zoned(a.Start.Add(time.Minute-1))))
+	if x.Latest != pool.Never && x.Latest != 0 {
+		says = append(says, v.T("At the latest %s unless an owner claims or new work goes first.", v.zoned(x.Latest.Add(time.Minute-1))))
 	}
 	if len(says) == 0 {
 		return v.T("start not known yet")
 	}
 	return strings.Join(says, " ")
+}
+
+// interval is a likely start with its interval: "13:20 CET (12:55 to 14:00)".
+func (v *visit) interval(l quota.Likely) string {
+	middle := l.Middle.Add(time.Minute / 2)
+	early, likely, late := v.near(l.Early, middle), v.zoned(middle), v.near(l.Late.Add(time.Minute-1), middle)
+	if v.near(middle, middle) == early && early == late {
+		return likely
+	}
+	return v.T("%s (%s to %s)", likely, early, late)
+}
+
+// soon says in a word or two when a job starts that waits; empty when it can't be told.
+func (v *visit) soon(x quota.Start) string {
+	switch {
+	case x.Likely.Known():
+		return v.T("likely %s", v.zoned(x.Likely.Middle.Add(time.Minute/2)))
+	case x.Latest != 0 && x.Latest != pool.Never:
+		return v.T("starts by %s", v.at(x.Latest))
+	}
+	return ""
 }
 
 // near is the minute of an instant, with the date when that isn't the other's.

@@ -12,6 +12,7 @@ import (
 
 	"gpupool/domain"
 	"gpupool/domain/pool"
+	"gpupool/domain/quota"
 	"gpupool/views"
 	"gpupool/views/ui"
 )
@@ -131,7 +132,7 @@ func (v *visit) jobStats(j domain.JobView) []ui.Stat {
 		if j.Job.Position > 0 {
 			pos = v.count(int64(j.Job.Position))
 		}
-		stats = append(stats, ui.Stat{Label: v.T("Place in the queue"), Value: pos, Note: v.starts(false, j.Job.StartsBy)})
+		stats = append(stats, ui.Stat{Label: v.T("Place in the queue"), Value: pos, Note: v.starts(false, j.Expected.Latest)})
 	}
 	return stats
 }
@@ -167,7 +168,7 @@ func (v *visit) jobNotices(j domain.JobView) []ui.Notice {
 
 // jobTimeline tells the states and tries in order.
 func (v *visit) jobTimeline(j domain.JobView) []ui.Event {
-	all := []ui.Event{{Time: v.clock(j.Job.SubmittedAt), Title: v.T("Submitted"), Tone: ui.Neutral}}
+	all := []ui.Event{{Time: v.clock(j.Job.SubmittedAt), Title: v.T("Submitted"), Text: v.promised(j), Tone: ui.Neutral}}
 	add := func(at pool.Instant, tone ui.Tone, title, text string) {
 		if at != 0 {
 			all = append(all, ui.Event{Time: v.clock(at), Title: title, Text: text, Tone: tone})
@@ -196,6 +197,27 @@ func (v *visit) jobTimeline(j domain.JobView) []ui.Event {
 		all = append(all, ui.Event{Time: v.clock(j.Now), Title: v.word(string(j.Job.State)), Tone: ui.Info, Now: true})
 	}
 	return all
+}
+
+// promised is what the job was told of its start when it was submitted, and what came of it.
+func (v *visit) promised(j domain.JobView) string {
+	t := j.Told
+	if t.Job == "" || !t.Likely.Known() && t.Latest == 0 {
+		return ""
+	}
+	said := v.T("Told: %s", v.expected(quota.Start{Latest: t.Latest, Likely: t.Likely}))
+	if t.Start == 0 {
+		return said
+	}
+	switch kept, known := t.Kept(); {
+	case t.Latest != 0 && t.Start > t.Latest:
+		return said + " " + v.T("It started later than that.")
+	case known && kept < 0:
+		return said + " " + v.T("It started sooner.")
+	case known && kept > 0:
+		return said + " " + v.T("It started later than likely.")
+	}
+	return said + " " + v.T("It started in that time.")
 }
 
 // split is as what GPUs are charged: "4 own, 4 borrowed".

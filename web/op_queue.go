@@ -140,12 +140,12 @@ func (e explained) placed(all []quota.NodeGPUs) string {
 // waiting lists a page of the queue in its order, with every reason.
 func (e explained) waiting(q domain.Queue, f domain.QueueFilter) ui.Table {
 	t := ui.Table{ID: "queue", Caption: e.v.T("Waiting, in the order of the queue"), Topics: "pool", Columns: e.v.columns("#Place", "Job", "Member", "Asks for", "Why it waits, and what lifts it", "Expected start"), Empty: ui.Empty{Title: e.v.T("Nothing waits")},
-		Note: e.v.T("Places are counted in each member's queue for a GPU type. The expected start holds if all that runs lasts to its declared end, nothing new is submitted and no owner claims.")}
+		Note: e.v.T("Places are counted in each member's queue for a GPU type. The expected start is what the job's own page says.")}
 	for _, w := range q.Waiting {
 		j := e.jobs[w.Job]
 		start := text(e.v.T("not known"))
-		if at, ok := q.Starts[w.Job]; ok {
-			start = when(e.v.clock(at))
+		if x := q.Starts[w.Job]; e.v.soon(x) != "" {
+			start = text(e.v.expected(x))
 		}
 		t.Rows = append(t.Rows, row(num(e.v.count(int64(w.Position))), e.cell(w.Job, j.Org), text(e.org(j.Org)), ui.Cell{Text: e.asks(w.Job), Badges: []ui.Badge{e.v.tier(j.Tier)}},
 			ui.Cell{Body: views.SaidWhy(e.why(w.Reasons))}, start))

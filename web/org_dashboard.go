@@ -142,7 +142,12 @@ func (v *visit) whatNext(d domain.Dashboard) templ.Component {
 	}
 	for _, r := range d.Recent {
 		if r.Job.State == domain.JobWaiting {
-			add(r.Job.StartsBy, v.T("%s starts at the latest", r.Job.Name), v.shape(r.Job), ui.Link{Label: v.T("Job"), Href: v.jobPath(r.Job.ID, "")})
+			link := ui.Link{Label: v.T("Job"), Href: v.jobPath(r.Job.ID, "")}
+			if x := r.Expected; x.Likely.Known() {
+				add(x.Likely.Middle, v.T("%s likely starts", r.Job.Name), v.shape(r.Job), link)
+			} else {
+				add(x.Latest, v.T("%s starts at the latest", r.Job.Name), v.shape(r.Job), link)
+			}
 		}
 	}
 	zone := d.Settings.Location()

@@ -31,15 +31,19 @@ type bounds struct {
 	alive []bool // of each job: it can start some time with the pool as it is
 }
 
-// latest is the bound for a job that still waits after a decision; pool.Never
-// when none can be told.
-func latest(e *engine, plan Plan, id pool.JobID) pool.Instant {
+func newBounds(e *engine, plan Plan) bounds {
 	b := bounds{e: e, plan: plan, known: map[pool.JobID]pool.Instant{}, caps: map[capsKey]caps{}, alive: make([]bool, len(e.jobs))}
 	for i := range e.jobs {
 		b.alive[i] = b.startable(&e.jobs[i])
 	}
+	return b
+}
+
+// latest is the bound for a job that still waits after the decision; pool.Never
+// when none can be told.
+func (b *bounds) latest(id pool.JobID) pool.Instant {
 	t := b.start(id)
-	if t != pool.Never && t.Sub(e.now) > horizon {
+	if t != pool.Never && t.Sub(b.e.now) > horizon {
 		return pool.Never
 	}
 	return t

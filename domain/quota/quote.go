@@ -27,13 +27,14 @@ type Answer struct {
 // replaced by it.
 func Quote(s Snapshot, j Job, now pool.Instant) Answer {
 	s = with(s, j)
-	e := build(&s, now)
-	d := e.resolve()
+	o, plan := outlookOf(s, now)
+	o.only = j.ID
+	e := o.e
 	a := Answer{Tier: j.Tier, Start: now}
 	if len(j.Classes) > 0 {
 		a.Class = j.Classes[0]
 	}
-	for _, x := range d.plan.Admit {
+	for _, x := range plan.Admit {
 		if x.Job == j.ID {
 			a.Admitted, a.Class, a.Split, a.Placement = true, x.Class, x.Split, x.Placement
 			return a
@@ -52,12 +53,8 @@ func Quote(s Snapshot, j Job, now pool.Instant) Answer {
 			return a
 		}
 	}
-	a.Start = latest(e, d.plan, j.ID)
-	a.Played = play(after(&s, d.plan, now), now, j.ID)[j.ID].likely()
-	if a.Played.Known() {
-		l := s.Habits.record.widened(a.Played, now)
-		a.Likely = Likely{min(l.Early, a.Start), min(l.Middle, a.Start), min(l.Late, a.Start)}
-	}
+	x := o.Start(j.ID)
+	a.Start, a.Likely, a.Played = x.Latest, x.Likely, x.Played
 	return a
 }
 
