@@ -107,6 +107,7 @@ type apiQuotaRow struct {
 	Spot         int    `json:"spot"`
 	BorrowLimit  int    `json:"borrow_limit"`
 	LendLimit    int    `json:"lend_limit"`
+	Weight       int    `json:"weight"`                    // among borrowers
 	Included     int64  `json:"included_gpu_milliseconds"` // a month
 	IncludedUsed int64  `json:"included_used_gpu_milliseconds"`
 }
@@ -117,6 +118,17 @@ func (s *Server) apiQuota(q *call) error {
 	if err != nil {
 		return err
 	}
+	tree, err := s.service.QuotaTree(q.ctx, q.actor, q.org)
+	if err != nil {
+		return err
+	}
+	type share struct {
+		Project    string `json:"project"`
+		Class      string `json:"class"`
+		Guaranteed int    `json:"guaranteed"` // of the organisation's, to this project
+		InUse      int    `json:"in_use"`     // spot excluded
+		Beyond     *int   `json:"beyond_limit"`
+	}
 	type spendingCap struct {
 		Amount apiMoney `json:"amount"`
 		Mode   string   `json:"mode"`
@@ -126,19 +138,31 @@ func (s *Server) apiQuota(q *call) error {
 		Now       apiTime       `json:"now"`
 		Plan      *apiName      `json:"plan"` // id is of the version
 		Classes   []apiQuotaRow `json:"classes"`
+		Projects  []share       `json:"projects"` // with quota or work
 		Fee       apiMoney      `json:"fee"`
 		Charges   apiMoney      `json:"charges"` // variable, of the month so far
 		Committed apiMoney      `json:"committed"`
 		PerHour   apiMoney      `json:"per_hour"`
 		Cap       *spendingCap  `json:"cap"`
 	}
-	out := quota{Month: d.Month.String(), Now: apiTime(d.Now), Classes: []apiQuotaRow{}, Fee: q.amount(d.Fee), Charges: q.amount(d.Charges),
+	out := quota{Month: d.Month.String(), Now: apiTime(d.Now), Classes: []apiQuotaRow{}, Projects: []share{}, Fee: q.amount(d.Fee), Charges: q.amount(d.Charges),
 		Committed: q.amount(d.Committed), PerHour: q.amount(d.PerHour)}
 	if d.Plan != nil {
 		out.Plan = &apiName{string(d.Plan.ID), d.PlanName}
 	}
 	for _, c := range d.Quotas {
-		out.Classes = append(out.Classes, quotaRow(c))
+		x := quotaRow(c)
+		for _, r := range tree.Rows {
+			if r.Org == q.org && r.Project == "" && r.Class == c.Class {
+				x.Weight = r.Weight
+			}
+		}
+		out.Classes = append(out.Classes, x)
+	}
+	for _, r := range tree.Rows {
+		if r.Project != "" {
+			out.Projects = append(out.Projects, share{string(r.Project), string(r.Class), r.Quota, r.Use, r.BorrowLimit})
+		}
 	}
 	if d.Cap != nil && d.Cap.Amount != nil {
 		out.Cap = &spendingCap{q.amount(*d.Cap.Amount), string(d.Cap.Mode)}

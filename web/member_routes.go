@@ -19,6 +19,7 @@ func memberRoutes() []route {
 		get("/o/:org/projects/:project", inOrg(domain.ActView), (*Server).projectShow),
 		post("/o/:org/projects/:project", inOrg(domain.ActProjects), (*Server).projectUpdate),
 		post("/o/:org/projects/:project/budget", inOrg(domain.ActView), (*Server).projectBudget),
+		post("/o/:org/projects/:project/quota", inOrg(domain.ActView), (*Server).projectQuota),
 		post("/o/:org/projects/:project/account", inOrg(domain.ActBilling), (*Server).projectAccount),
 		post("/o/:org/projects/:project/archive", inOrg(domain.ActProjects), (*Server).projectArchive),
 		post("/o/:org/projects/:project/people", inOrg(domain.ActView), (*Server).projectJoin),

@@ -36,6 +36,7 @@ var orgWalks = map[string]expected{
 	"GET /o/:org/projects/:project":                allMay(200),
 	"POST /o/:org/projects/:project":               onlyOwner(422),
 	"POST /o/:org/projects/:project/budget":        onlyOwner(422), // and the leads of the project
+	"POST /o/:org/projects/:project/quota":         onlyOwner(422), // and the leads of the project
 	"POST /o/:org/projects/:project/account":       whoBills(422),
 	"POST /o/:org/projects/:project/archive":       onlyOwner(409),
 	"POST /o/:org/projects/:project/people":        onlyOwner(422),

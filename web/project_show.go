@@ -45,7 +45,11 @@ func (v *visit) projectPage(sent *projectForm, which string, r refusal) error {
 	if err != nil {
 		return err
 	}
-	blocks = append(blocks, team)
+	shares, err := v.projectShares(p, leads, which, r)
+	if err != nil {
+		return err
+	}
+	blocks = append(blocks, shares, team)
 	page := views.Page{Title: p.Name, Heading: p.Name, Crumbs: crumbs(v.T("Projects"), v.orgPath("/projects"), p.Name, "")}
 	if p.Archived {
 		page.Badges = []ui.Badge{v.state("archived")}

@@ -86,14 +86,18 @@ func (v *visit) quotaRows(tree domain.QuotaTree, r domain.QuotaRow) []ui.Row {
 		if r.BorrowLimit == nil && r.LendLimit == nil {
 			limits = ""
 		}
-		return []ui.Row{row(sub(head("— "+named(tree.Projects, r.Project), ""), v.T("project")), n(r.Quota), n(r.Own), n(r.Loan), n(r.Spot), none, none, n(r.Kept), n(r.Available), num(limits), none)}
+		return []ui.Row{row(sub(head("— "+named(tree.Projects, r.Project), "/o/"+string(r.Org)+"/projects/"+string(r.Project)), v.T("project")), n(r.Quota), n(r.Own), n(r.Loan), n(r.Spot), none, none, n(r.Kept), n(r.Available), num(limits), none)}
 	}
 	return []ui.Row{row(head(named(tree.Names.Orgs, r.Org), ""), n(r.Quota), n(r.Own), n(r.Loan), n(r.Spot), n(r.Lent), n(r.Lendable), n(r.Kept), n(r.Available), num(limits), n(r.Weight))}
 }
 
 // opQuota is the hierarchy of the whole pool.
 func (s *Server) opQuota(v *visit) error {
-	tree, err := s.service.QuotaTree(v.ctx, v.actor, "")
+	return v.opQuotaPage("", "", "", refusal{status: http.StatusOK})
+}
+
+func (v *visit) opQuotaPage(org, class, weight string, r refusal) error {
+	tree, err := v.server.service.QuotaTree(v.ctx, v.actor, "")
 	if err != nil {
 		return err
 	}
@@ -101,7 +105,33 @@ func (s *Server) opQuota(v *visit) error {
 	if len(blocks) == 0 {
 		blocks = append(blocks, ui.Empty{Title: v.T("No GPU type yet"), Link: ui.Link{Label: v.T("GPU types"), Href: "/op/classes"}}.Show())
 	}
-	return v.page(views.Page{Title: v.T("Quota"), Heading: v.T("Quota"), Live: v.live(), Wide: true, Lead: v.T("What is guaranteed to whom, who uses it, and what is lent and borrowed now.")}, views.Arrange(blocks...))
+	if len(tree.Names.Orgs) > 0 && len(tree.Names.Classes) > 0 {
+		blocks = append(blocks, v.weightForm(tree.Names, org, class, weight, r))
+	}
+	return v.show(r.status, views.Page{Title: v.T("Quota"), Heading: v.T("Quota"), Live: v.live(), Wide: true, Lead: v.T("What is guaranteed to whom, who uses it, and what is lent and borrowed now.")}, views.Arrange(blocks...))
+}
+
+// weightForm sets what a member counts among the borrowers of a GPU type.
+func (v *visit) weightForm(names domain.PoolNames, org, class, weight string, r refusal) templ.Component {
+	chosen := func(name, label, value string, all []ui.Option) views.Input {
+		return views.Input{Kind: "select", Field: ui.Field{Name: name, Label: v.T(label), Value: value, Error: r.at[name], Required: true, Options: append([]ui.Option{option("", v.T("Choose…"))}, all...)}}
+	}
+	f := views.Form{ID: "weight", Action: "/op/quota/weight", Nonce: newNonce(), Problem: r.whole, Submit: v.T("Set the weight"), Fields: []views.Input{
+		chosen("org", "Member", org, options(names.Orgs)), chosen("class", "GPU type", class, options(names.Classes)),
+		{Kind: "number", Field: ui.Field{Name: "weight", Label: v.T("Weight"), Value: weight, Error: r.at["weight"], Required: true, InputMode: "numeric", Hint: v.T("0 to %d; 1 where none was set. 0 is last in line.", domain.MaxWeight)}}}}
+	return views.Block(ui.Panel{ID: "weights", Title: v.T("Weight of a member"), Hint: v.T("Who borrows next is decided by GPUs on loan divided by weight: with twice the weight a member borrows twice as much. What is inside quota does not depend on it.")}, f.Show())
+}
+
+// opWeight sets a weight from now on.
+func (s *Server) opWeight(v *visit) error {
+	org, class, weight := v.text("org"), v.text("class"), v.text("weight")
+	if _, err := s.service.SetWeight(v.ctx, v.actor, pool.OrgID(org), pool.ClassID(class), weight); err != nil {
+		if r, ok := v.refused(err); ok {
+			return v.opQuotaPage(org, class, weight, r)
+		}
+		return err
+	}
+	return v.done("/op/quota", "The weight was set. It counts from the next decision on.")
 }
 
 func (v *visit) limitForm(q domain.QuotaNow, in domain.LimitInput, r refusal) views.Form {

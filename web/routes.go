@@ -63,6 +63,7 @@ func (s *Server) table() []route {
 		get("/op/queue", operator, (*Server).opQueue),
 		get("/op/queue/whatif", operator, (*Server).opWhatIf),
 		get("/op/quota", operator, (*Server).opQuota),
+		post("/op/quota/weight", operator, (*Server).opWeight),
 		post("/op/pause", operator, (*Server).opPause),
 		get("/op/closing", operator, (*Server).opClosing),
 		post("/op/closing", operator, (*Server).opClose).within(closingLimit),

@@ -87,6 +87,7 @@ var walks = map[string]expected{
 	"GET /op/queue":                     onlyOperator(200),
 	"GET /op/queue/whatif":              onlyOperator(422),
 	"GET /op/quota":                     onlyOperator(200),
+	"POST /op/quota/weight":             onlyOperator(422),
 	"POST /op/pause":                    onlyOperator(303),
 	"GET /op/closing":                   onlyOperator(200),
 	"POST /op/closing":                  onlyOperator(422),
