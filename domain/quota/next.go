@@ -132,7 +132,9 @@ func (e *engine) nextOfReservations(m *moment) {
 		if !v.set && e.tries[c] == 0 {
 			continue
 		}
-		if e.policy.ReserveAfter > 0 && len(e.in.Decayed) > 0 && e.policy.HalfLife > 0 {
+		// Which borrower is asked first moves with decayed use; who reserves
+		// inside its quota was asked before them.
+		if !(v.set && v.claims) && e.policy.ReserveAfter > 0 && len(e.in.Decayed) > 0 && e.policy.HalfLife > 0 {
 			m.add(e.now.Add(continuous))
 		}
 		along := e.along(int32(c))

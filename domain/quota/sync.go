@@ -67,6 +67,17 @@ func (st *State) DropPromise(j pool.JobID) {
 	}
 }
 
+// PutLoanUse tells what an organisation has borrowed of a class until an
+// instant, and what it borrows from then on.
+func (st *State) PutLoanUse(d DecayedUse) {
+	i := slices.IndexFunc(st.snap.Decayed, func(x DecayedUse) bool { return x.Org == d.Org && x.Class == d.Class })
+	if i < 0 {
+		st.snap.Decayed = append(st.snap.Decayed, d)
+	} else {
+		st.snap.Decayed[i] = d
+	}
+}
+
 // among finds an attempt, or the one that a plan has started for its job.
 func among(id pool.AttemptID) func(*Attempt) bool {
 	return func(x *Attempt) bool { return x.ID == id || x.ID.Job == id.Job && x.ID.N == freshTry }

@@ -58,6 +58,7 @@ type sim struct {
 	open    map[pool.JobID]int // index into res.Promises
 	kept    int                // res.Reserved before it are over
 	calib   *calibrator        // nil: nobody asks
+	loans   loans
 }
 
 // Run runs a trace on a pool. The same input gives the same result.
@@ -81,7 +82,7 @@ func Run(p Pool, jobs []Job, opt Options) (Result, error) {
 }
 
 func newSim(p Pool, jobs []Job, opt Options) *sim {
-	s := &sim{pool: p, opt: opt, snap: quota.Snapshot{Brief: true}, index: map[pool.JobID]int{}, running: map[pool.JobID]int{}, pending: map[pool.JobID]int{}, wake: pool.Never, classes: map[pool.ClassID]int{}, open: map[pool.JobID]int{}}
+	s := &sim{pool: p, opt: opt, snap: quota.Snapshot{Brief: true}, index: map[pool.JobID]int{}, running: map[pool.JobID]int{}, pending: map[pool.JobID]int{}, wake: pool.Never, classes: map[pool.ClassID]int{}, open: map[pool.JobID]int{}, loans: loans{at: map[loanKey]int{}}}
 	s.snap.Nodes = p.NodeList()
 	slices.SortFunc(s.snap.Nodes, func(a, b quota.Node) int { // once, not in each decision
 		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.ID, b.ID))
@@ -198,6 +199,8 @@ func (s *sim) end(i int, a *Attempt, now pool.Instant, stopped bool) {
 // unrun removes a job from the running list in O(1).
 func (s *sim) unrun(id pool.JobID) {
 	at := s.running[id]
+	a := &s.snap.Running[at]
+	s.lend(a.Org, a.Class, -a.Split.Loan)
 	last := len(s.snap.Running) - 1
 	s.snap.Running[at] = s.snap.Running[last]
 	s.running[s.snap.Running[at].ID.Job] = at
@@ -245,6 +248,7 @@ func (s *sim) decide(now pool.Instant) error {
 		}
 		s.wake = plan.Next
 		s.apply(plan, now)
+		s.settleLoans(now)
 		if !s.stopDue(now) {
 			return nil
 		}
@@ -288,7 +292,9 @@ func (s *sim) apply(plan quota.Plan, now pool.Instant) {
 		} else {
 			a.Covers = append(a.Covers, Cover{now, c.Split})
 		}
-		s.snap.Running[s.running[c.Attempt.Job]].Split = c.Split
+		r := &s.snap.Running[s.running[c.Attempt.Job]]
+		s.lend(r.Org, r.Class, c.Split.Loan-r.Split.Loan)
+		r.Split = c.Split
 	}
 	for _, p := range plan.Reclaim {
 		s.snap.Promises = append(s.snap.Promises, p)
@@ -344,6 +350,7 @@ func (s *sim) admit(x quota.Admission, now pool.Instant) {
 	s.snap.Running = append(s.snap.Running, quota.Attempt{ID: pool.AttemptID{Job: j.ID, N: n}, Org: j.Org, Project: j.Project, User: j.User,
 		Class: x.Class, Placement: x.Placement, Tier: j.Tier, Priority: j.Priority, Started: now, MaxEnd: x.MaxEnd,
 		MinRunUntil: now.Add(time.Duration(s.pool.MinRun)), Split: x.Split})
+	s.lend(j.Org, x.Class, x.Split.Loan)
 	s.state.PutAttempt(s.snap.Running[s.running[j.ID]])
 	heap.Push(&s.queue, event{at: end, kind: evEnd, job: i, n: n})
 	if p := s.promised(x.Job); p != nil {
