@@ -16,6 +16,7 @@ type reservation struct {
 	units      int
 	claims     bool // inside its quota by then: it can take loans back
 	guaranteed bool
+	lent       bool   // others borrowed when it was made
 	slack      int    // quota of its organisation beside it, at that time
 	use        []int  // of each organisation at that time, by declared ends
 	returned   []bool // of each run: it is taken back by then
@@ -41,7 +42,7 @@ func (e *engine) reserve(j *job, c int32, claims bool) bool {
 	org := e.org(c, j.org)
 	e.numbers++
 	v := reservation{set: true, job: e.id(j), org: j.org, at: s.at, units: j.units, claims: claims, guaranteed: j.tier == pool.Guaranteed, use: s.use, slack: unlimited,
-		returned: s.returned, number: e.numbers, on: s.nodes}
+		returned: s.returned, number: e.numbers, on: s.nodes, lent: e.lent(c, j.org)}
 	if claims {
 		v.slack = org.subtree - s.use[j.org] - j.units
 		if v.guaranteed {
@@ -246,8 +247,20 @@ func (e *engine) backfills(j *job, c int32, n *node) bool {
 }
 
 // tight says whether a job would take quota that its organisation's own
-// reservation needs.
+// reservation needs. While others borrow in the class, work inside the quota
+// isn't held up for that: it would wait where borrowers run.
 func (e *engine) tight(j *job, c int32) bool {
 	v := &e.reserved[c]
-	return j.org == v.org && j.tier != pool.Spot && (!v.guaranteed || j.tier == pool.Guaranteed) && v.slack < j.units
+	return j.org == v.org && j.tier != pool.Spot && (!v.guaranteed || j.tier == pool.Guaranteed) && v.slack < j.units && !(v.lent && e.entitled(j, c))
+}
+
+// lent says whether other organisations have GPUs of a class on loan, or spot
+// work in it.
+func (e *engine) lent(c, but int32) bool {
+	for o := range e.orgs {
+		if int32(o) != but && e.org(c, int32(o)).over() > 0 {
+			return true
+		}
+	}
+	return slices.ContainsFunc(e.spots[c], func(i int32) bool { return !e.runs[i].gone && e.runs[i].org != but })
 }

@@ -35,11 +35,16 @@ func TestAReservationHoldsUpAsLittleAsItMust(t *testing.T) {
 			s.Orgs[0].Quotas, s.Orgs[1].Quotas = []Quota{{Class: "a100", Nominal: 5}}, nil
 			s.Pending = []Job{waited(ask("big", "uni", 4), 3), long(ask("small", "uni", 2))}
 		}, nil, []pool.JobID{"small"}, "", nil},
-		"until it has waited long": {func(s *Snapshot) {
+		"once it has waited long it does, where nobody borrows": {func(s *Snapshot) {
+			s.Running = []Attempt{until(holds("x", "uni", "n1", 3), 9), until(holds("y", "lab", "n2", 2), 30)}
+			s.Orgs[0].Quotas = []Quota{{Class: "a100", Nominal: 5}}
+			s.Pending = []Job{waited(ask("big", "uni", 4), 4), long(ask("small", "uni", 2))}
+		}, nil, nil, "big", []pool.NodeID{"n1"}},
+		"where others borrow, it doesn't even then": {func(s *Snapshot) {
 			s.Running = []Attempt{until(holds("x", "uni", "n1", 3), 9), until(holds("lent", "lab", "n2", 4), 30)}
 			s.Orgs[0].Quotas, s.Orgs[1].Quotas = []Quota{{Class: "a100", Nominal: 5}}, nil
 			s.Pending = []Job{waited(ask("big", "uni", 4), 4), long(ask("small", "uni", 2))}
-		}, nil, nil, "big", []pool.NodeID{"n1"}},
+		}, nil, []pool.JobID{"small"}, "big", []pool.NodeID{"n2"}}, // when the small one ends
 		"spot work fills what waits for a borrower, who may stop it by then": {func(s *Snapshot) {
 			s.Running = []Attempt{until(holds("x", "lab", "n1", 4), 9)}
 			s.Orgs[0].Quotas = nil

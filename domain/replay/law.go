@@ -17,18 +17,19 @@ type Law struct {
 	Contests int    `json:"contests"`        // jobs that waited there inside their member's guarantee: the hard cases
 	Full     int    `json:"full"`            // of those: wouldn't fit with all loans and spot work of others gone
 	MinRun   int    `json:"min_run"`         // would fit in the place of work that is inside its minimum run only
-	Quota    int    `json:"quota"`           // would take quota, past the start of the member's own earlier job, that is reserved for that
-	Nodes    int    `json:"nodes"`           // would take nodes in that way
+	Alone    int    `json:"alone"`           // would fit, and nobody borrows in the class
+	Nodes    int    `json:"nodes"`           // would run on nodes, past the start of the member's own earlier job, that are reserved for that
 	Broken   int    `json:"broken"`          // none of these
 	First    string `json:"first,omitempty"` // the first break in a sentence
 	at       pool.Instant
 }
 
-// CheckLaw walks through a run. A wait inside a guarantee is right if nobody
-// may be stopped for it: the job has a promise; it wouldn't fit in the place of
-// all borrowers; the borrowers in its way are inside their minimum run; or it
-// would delay an earlier job of its own member, which has the reservation of
-// the class, waits for work that nobody may stop, and would run into it.
+// CheckLaw walks through a run. A wait inside a guarantee is right if no
+// borrower could make room by giving back: the job has a promise; it wouldn't
+// fit in the place of all of them; those in its way are inside their minimum
+// run; there is none; or it fits only on nodes that the class's reservation
+// keeps for an earlier job of its own member, and would still run when that
+// starts.
 func CheckLaw(p Pool, res Result) Law {
 	var l Law
 	s := newScene(p, &res)
@@ -90,19 +91,17 @@ func (s *scene) lawAt(l *Law, class int, now pool.Instant) {
 		o := s.orgs[j.Org]
 		l.Contests++
 		f := &field{scene: s, c: c, now: now, victim: victim, promised: promised, j: j}
-		borrower := f.fits(false, nil)
-		if borrower == "" {
-			if f.fits(true, nil) != "" {
+		borrower := f.borrower()
+		switch {
+		case !f.fits(false, nil):
+			if f.fits(true, nil) {
 				l.MinRun++
 			} else {
 				l.Full++
 			}
-			continue
-		}
-		switch f.delays(c.members[o].guaranteed) {
-		case byQuota:
-			l.Quota++
-		case byNodes:
+		case borrower == "":
+			l.Alone++
+		case f.delays():
 			l.Nodes++
 		default:
 			said := fmt.Sprintf("at %s %s uses %d of its %d guaranteed GPUs of %s and its job %s (%d x %d) waits, while %s borrows where it would fit",
@@ -139,24 +138,19 @@ type field struct {
 	j        *Outcome
 }
 
-// fits names a borrower whose GPUs, with those of other borrowers and what is
-// free, would let the job start; empty when they would not. soon counts those
-// inside their minimum run too; kept, which may be nil, is what it must leave
-// on each node.
-func (f *field) fits(soon bool, kept []int) pool.OrgID {
+// fits tells whether the job would fit if what others have on loan or as spot
+// were free. soon counts those inside their minimum run too; kept, which may be
+// nil, is the most that it may take on each node.
+func (f *field) fits(soon bool, kept []int) bool {
 	room := make([]int, f.c.hi-f.c.lo)
 	for n := range room {
 		room[n] = f.nodes[f.c.lo+int32(n)].free - f.promised[n]
 	}
-	var borrower pool.OrgID
 	for _, i := range f.c.running {
 		r := &f.res.Jobs[i]
 		a := &r.Attempts[f.live[i]-1]
-		takes := f.victim[pool.AttemptID{Job: r.ID, N: a.N}] // its GPUs are free for the promised job, which is counted
-		if !takes && f.lent(r, a) && (soon || f.stoppable(a, f.now)) {
-			takes, borrower = true, r.Org
-		}
-		if takes {
+		// The GPUs of a victim are free for the promised job, which is counted.
+		if f.victim[pool.AttemptID{Job: r.ID, N: a.N}] || f.lent(r, a) && (soon || f.stoppable(a, f.now)) {
 			for _, g := range a.Placement {
 				room[f.nodeAt[g.Node]-f.c.lo] += g.GPUs
 			}
@@ -168,10 +162,21 @@ func (f *field) fits(soon bool, kept []int) pool.OrgID {
 			nodes++
 		}
 	}
-	if nodes < f.j.Nodes {
-		return ""
+	return nodes >= f.j.Nodes
+}
+
+// borrower names another member with GPUs on loan or as spot that nobody has
+// taken back yet; empty when there is none.
+func (f *field) borrower() pool.OrgID {
+	var out pool.OrgID
+	for _, i := range f.c.running {
+		r := &f.res.Jobs[i]
+		a := &r.Attempts[f.live[i]-1]
+		if f.lent(r, a) && !f.victim[pool.AttemptID{Job: r.ID, N: a.N}] && (out == "" || r.Org < out) {
+			out = r.Org
+		}
 	}
-	return borrower
+	return out
 }
 
 // lent tells whether an attempt of another member has GPUs on loan or as spot.
@@ -185,17 +190,10 @@ func (f *field) stoppable(a *Attempt, at pool.Instant) bool {
 	return a.Admitted < at && a.Admitted.Add(time.Duration(f.pool.MinRun)) <= at
 }
 
-// What a job would take from the reservation of its own member's earlier job.
-const (
-	byNothing = iota
-	byQuota
-	byNodes
-)
-
-// delays tells whether the job would run past the moment at which an earlier
-// job of its member can start, which has the reservation of the class, and
-// take quota or nodes that it needs then.
-func (f *field) delays(guaranteed int) int {
+// delays tells whether the job has no place but on nodes that the reservation
+// of the class keeps for an earlier job of its member, and would still run there
+// when that can start.
+func (f *field) delays() bool {
 	for k := len(f.res.Reserved) - 1; k >= 0; k-- { // few hold at once, but the list is long
 		v := &f.res.Reserved[k]
 		if v.From > f.now || v.To <= f.now || v.Class != f.c.id {
@@ -205,19 +203,11 @@ func (f *field) delays(guaranteed int) int {
 		if x.Org != f.j.Org || f.j.before(x) || f.until(f.j) <= v.At {
 			continue
 		}
-		// Guaranteed work takes the quota of other work of its member.
-		counts := func(j *Outcome) bool {
-			return j.Org == x.Org && j.Tier != pool.Spot && (x.Tier != pool.Guaranteed || j.Tier == pool.Guaranteed)
-		}
-		use := 0
 		kept := make([]int, f.c.hi-f.c.lo) // beside the reserved job, when it starts
 		for n := range kept {
 			kept[n] = f.nodes[f.c.lo+int32(n)].gpus
 		}
-		lasts := func(j *Outcome, place []quota.NodeGPUs) {
-			if counts(j) {
-				use += j.Units()
-			}
+		hold := func(place []quota.NodeGPUs) {
 			for _, g := range place {
 				kept[f.nodeAt[g.Node]-f.c.lo] -= g.GPUs
 			}
@@ -227,25 +217,20 @@ func (f *field) delays(guaranteed int) int {
 			a := &r.Attempts[f.live[i]-1]
 			back := f.lent(r, a) && f.stoppable(a, v.At.Add(-time.Duration(f.pool.Notice)))
 			if !back && a.MaxEnd > v.At && !f.victim[pool.AttemptID{Job: r.ID, N: a.N}] {
-				lasts(r, a.Placement)
+				hold(a.Placement)
 			}
 		}
 		for i := range f.promise {
 			if p := &f.res.Promises[i]; p.Class == f.c.id && f.until(f.job(p.Job)) > v.At {
-				lasts(f.job(p.Job), p.Place)
+				hold(p.Place)
 			}
 		}
-		if counts(f.j) && use+x.Units()+f.j.Units() > guaranteed {
-			return byQuota
-		}
-		for _, g := range v.Place {
-			kept[f.nodeAt[g.Node]-f.c.lo] -= g.GPUs
-		}
-		if f.fits(false, kept) == "" {
-			return byNodes
+		hold(v.Place)
+		if !f.fits(false, kept) {
+			return true
 		}
 	}
-	return byNothing
+	return false
 }
 
 // until is when a job that starts now ends at the latest, in the steps of 15

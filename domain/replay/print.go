@@ -85,7 +85,8 @@ func (r Report) net() (sum money.Amount) {
 }
 
 func (l Law) String() string {
-	s := fmt.Sprintf("checked    %d moments, %d waits of jobs inside a guarantee: %d full of work that nobody may stop, %d until a borrower's minimum run is over, %d and %d would take quota and nodes reserved for an earlier job of their own member", l.Moments, l.Contests, l.Full, l.MinRun, l.Quota, l.Nodes)
+	s := fmt.Sprintf("checked    %d moments, %d waits of jobs inside a guarantee: %d full of work that nobody may stop, %d until a minimum run is over, %d where nobody borrows, %d for nodes that an earlier job of the same member has reserved",
+		l.Moments, l.Contests, l.Full, l.MinRun, l.Alone, l.Nodes)
 	if l.Broken > 0 {
 		return s + fmt.Sprintf("; BROKEN %d times, first %s", l.Broken, l.First)
 	}
