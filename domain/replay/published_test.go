@@ -65,7 +65,7 @@ func TestThePublishedTracesKeepTheGuaranteesAndFillThePool(t *testing.T) {
 				rs = append(rs, r)
 			}
 			t.Logf("\n%s%s", tr.Print(), Compare(rs, cur))
-			engine, alone, first := rs[0], rs[1], rs[2]
+			engine, alone, first, fit := rs[0], rs[1], rs[2], rs[3]
 			for _, r := range rs[:2] {
 				if r.Law.Broken > 0 || r.Law.Moments < len(tr.Jobs) {
 					t.Errorf("%s: %s", r.Name, r.Law)
@@ -75,10 +75,15 @@ func TestThePublishedTracesKeepTheGuaranteesAndFillThePool(t *testing.T) {
 				t.Errorf("nobody contended: %s, %d preempted", engine.Law, engine.Preemptions)
 			}
 			const twoPoints = 200
+			allocated := func(w Window) int64 { return percent100(w.Held, w.Offered) }
 			for i, c := range engine.Classes {
-				mine, theirs := percent100(c.Coming.Held, c.Coming.Offered), percent100(first.Classes[i].Coming.Held, first.Classes[i].Coming.Offered)
-				if mine < theirs-twoPoints {
+				if mine, theirs := allocated(c.Coming), allocated(first.Classes[i].Coming); mine < theirs-twoPoints {
 					t.Errorf("%s: allocated %s while jobs arrive, first come first served %s", c.Class, share(mine), share(theirs))
+				}
+			}
+			for _, r := range []Report{first, fit} {
+				if mine, theirs := allocated(engine.Coming()), allocated(r.Coming()); mine < theirs-twoPoints {
+					t.Errorf("allocated %s while jobs arrive, %s %s", share(mine), r.Name, share(theirs))
 				}
 			}
 			useful := func(r Report) int64 { w := r.Coming(); return percent100(w.Useful, w.Offered) }
