@@ -80,6 +80,19 @@ func (l *ledger) avail(c, a int32) int {
 	return max(0, x.local-x.visible) + max(0, min(l.avail(c, p), x.headroom()))
 }
 
+// allows says whether the limits of an account and of those above it let it
+// take k more. An account above its limit hinders only what it would add to.
+func (l *ledger) allows(c, a int32, k int) bool {
+	for ; a >= 0 && k > 0; a = l.parent[a] {
+		x := l.at(c, a)
+		if x.visible+k > x.subtree+when(l.parent[a] >= 0, x.borrow) {
+			return false
+		}
+		k = max(0, x.visible+k-x.local) - max(0, x.visible-x.local)
+	}
+	return true
+}
+
 // headroom is what the account may take from above: what it lent out and is
 // its own, and what it may borrow.
 func (a *account) headroom() int {

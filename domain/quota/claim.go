@@ -194,6 +194,12 @@ func (k *claim) takeSpots() bool {
 func (k *claim) takeLoans(legal func(*run) bool) bool {
 	e := k.e
 	h := e.lendersOf(k.c)
+	if legal == nil && !k.slow {
+		if done, fits := k.tryLoans(h); done {
+			return fits
+		}
+		h = e.lendersOf(k.c)
+	}
 	if legal != nil {
 		h = k.legalLenders(legal)
 	}
@@ -446,7 +452,7 @@ func (e *engine) byPriority(j *job, c int32) bool {
 
 // overSpot lets burst work take the place of spot work.
 func (e *engine) overSpot(j *job, c int32) bool {
-	if e.spotUse[c] == 0 || e.ledger.avail(c, j.account) < j.units { // spot work uses no quota
+	if e.spotUse[c] == 0 || !e.ledger.allows(c, j.account, j.units) { // spot work uses no quota
 		return false
 	}
 	k, ok := e.open(j, c, OverSpot)
@@ -474,7 +480,7 @@ func (e *engine) byFairness(j *job, c int32) bool {
 		return x.use-less >= x.subtree && after.compare(share{int64(max(0, x.use-less-x.subtree)), e.weights[e.oc(c, o)]}) <= 0
 	}
 	legal := func(r *run) bool { return !e.surplus[e.oc(c, r.org)] && fair(r.org, r.units) }
-	if after.den == 0 || e.ledger.avail(c, j.account) < j.units && len(k.legalLenders(legal).items) == 0 {
+	if after.den == 0 || !e.ledger.allows(c, j.account, j.units) && len(k.legalLenders(legal).items) == 0 {
 		return false // spot work uses no quota, and nobody else may be stopped
 	}
 	if !k.takeSpots() && !k.takeLoans(legal) {

@@ -123,7 +123,7 @@ func (e *engine) maySurplus(_, account int32, s *stand) bool {
 		if e.policy.ReserveAfter > 0 && e.mayReserve(c) {
 			return true
 		}
-		fits = fits || (e.spotUse[c] > 0 || e.racks[c].at.may(s)) && e.ledger.avail(c, account) >= int(s.units)
+		fits = fits || e.racks[c].at.may(s) && e.ledger.avail(c, account) >= int(s.units) || e.spotUse[c] > 0 && e.ledger.allows(c, account, int(s.units))
 	}
 	return fits && !e.remembers(bySurplus, s)
 }

@@ -110,6 +110,7 @@ func (e *engine) endsBefore(x, y int32) bool {
 type outline struct {
 	end, minRun pool.Instant
 	org, units  int32
+	account     int32
 	node        int32 // -1 when there are several, or it isn't known
 	spot, gone  bool
 }

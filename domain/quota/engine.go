@@ -44,6 +44,8 @@ type engine struct {
 	backs      []ranking // of a class: what an owner may take back some time, by id
 	outlines   []outline // of each run
 	readyBuf   []int32
+	tried      []int32   // runs that tryLoans has walked
+	freed      []int32   // of each node: their GPUs there
 	lenders    []lenders // of a class
 	spotUse    []int
 	weights    []int64 // of the surplus, like held

@@ -181,7 +181,7 @@ func (e *engine) enter(r run) int32 {
 	} else {
 		e.runs = append(e.runs, r)
 	}
-	b := outline{end: r.end, minRun: r.minRun, org: r.org, units: int32(min(r.units, 1<<30)), node: -1, spot: r.tier == pool.Spot, gone: r.gone}
+	b := outline{end: r.end, minRun: r.minRun, org: r.org, account: r.account, units: int32(min(r.units, 1<<30)), node: -1, spot: r.tier == pool.Spot, gone: r.gone}
 	if len(r.nodes) == 1 {
 		b.node = r.nodes[0].node
 	}
