@@ -22,11 +22,11 @@ func (e *engine) decide() {
 		before = e.moves()
 		e.contest(e.owners(), e.takeQuota)
 		e.reconsider(true)
+		e.contest(e.borrowers(), e.takeSurplus)
+		e.reconsider(false)
 		if e.policy.OwnPriority {
 			e.contest(rules{kind: byPriority, takes: burst, key: e.byQuotaUsed, may: func(_, _ int32, s *stand) bool { return !e.remembers(byPriority, s) }}, func(j *job) bool { return e.inSome(j, e.byPriority) })
 		}
-		e.contest(e.borrowers(), e.takeSurplus)
-		e.reconsider(false)
 		if e.policy.FairReclaim {
 			e.contest(rules{kind: byFairness, takes: burst, key: e.byScore, byPrio: true, may: func(_, _ int32, s *stand) bool { return !e.remembers(byFairness, s) }}, func(j *job) bool { return e.inSome(j, e.byFairness) })
 		}
