@@ -145,7 +145,16 @@ func (e *engine) byQuotaUsed(o, c int32, _ int) share { return e.used(c, o+1) }
 // one class costs nothing in another.
 func (e *engine) byScore(o, c int32, units int) share {
 	have := int64(e.org(c, o).over()+units)*1000 + e.loanMean[e.oc(c, o)]/2
-	return share{have, e.weights[e.oc(c, o)] * int64(max(1, e.whole[c]))}
+	return share{have, e.weights[e.oc(c, o)] * int64(e.scale(c))}
+}
+
+// scale is what of a class can be lent; where owners keep all of it, its GPUs,
+// so that a score stays a part of something.
+func (e *engine) scale(c int32) int {
+	if e.whole[c] > 0 {
+		return e.whole[c]
+	}
+	return max(1, e.racks[c].gpus)
 }
 
 // inSome tries the classes of a job in their order.
@@ -183,8 +192,10 @@ func (e *engine) takeQuota(j *job) bool {
 			continue
 		}
 		// A job that only its own organisation's work keeps outside of its quota
-		// doesn't hold the rest of that up before it has waited long.
-		if (j.tier == pool.Guaranteed || e.entitled(j, c) || e.now >= j.submitted.Add(e.policy.ReserveAfter)) && e.reserve(j, c, true) {
+		// doesn't hold the rest of that up before it has waited long, and not
+		// where no GPUs are missing.
+		waited := j.tier == pool.Guaranteed || e.now >= j.submitted.Add(e.policy.ReserveAfter)
+		if (e.entitled(j, c) || waited && e.nodesFor(j, c) == nil) && e.reserve(j, c, true) {
 			break
 		}
 	}
@@ -239,6 +250,11 @@ func (e *engine) fitsNow(j *job, c int32) []int32 {
 	if e.racks[c].at.free < j.units || e.quotaLeft(j, c) < j.units || e.window(j, c) != 0 || !e.affordable(j, c) {
 		return nil
 	}
+	return e.nodesFor(j, c)
+}
+
+// nodesFor finds the nodes on which a job has room now; nil when there are none.
+func (e *engine) nodesFor(j *job, c int32) []int32 {
 	var ok func(*node) bool
 	if !e.anywhere(j, c) {
 		ok = func(n *node) bool { return e.suits(j, n) && e.backfills(j, c, n) }

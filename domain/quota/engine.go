@@ -325,6 +325,7 @@ func (e *engine) indexNodes() {
 		}
 		r.hi = int32(i) + 1
 		r.sizes = append(r.sizes, e.nodes[i].gpus)
+		r.gpus += e.nodes[i].gpus
 	}
 	for c := range e.racks {
 		if r := &e.racks[c]; len(r.sizes) > 0 {

@@ -61,6 +61,7 @@ type rack struct {
 	at      shelf // free now
 	then    shelf // free later
 	largest int   // GPUs of the biggest node, closed ones included
+	gpus    int   // of all its nodes, closed ones included
 	sizes   []int // GPUs of the nodes, ascending, closed ones included
 }
 

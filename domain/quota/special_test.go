@@ -189,6 +189,9 @@ func (w *world) units() Snapshot {
 // may get one less where both stand equal by weight and age decides.)
 func (w *world) more() {
 	s := w.units()
+	if strained(read(&s, w.now)) {
+		return
+	}
 	more := s
 	more.Nodes = slices.Clone(s.Nodes)
 	more.Nodes[0].GPUs++
@@ -208,6 +211,21 @@ func (w *world) more() {
 		}
 	}
 	w.met.more++
+}
+
+// strained says whether work runs that no decision would have started: limits
+// were cut under it, or hardware was lost. Then who has it may lose it to whom
+// more capacity lets in.
+func strained(m *model) bool {
+	for c := range m.books {
+		for a := range m.parent {
+			b := m.books[c][a]
+			if limit := b.subtree + when(m.parent[a] >= 0, b.borrow); b.visible > limit {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // gets is what each organisation runs when the pool has settled.
