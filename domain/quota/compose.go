@@ -190,7 +190,8 @@ func after(s *Snapshot, p Plan, now pool.Instant) Snapshot {
 	for _, c := range p.Covers {
 		split[c.Attempt] = c.Split
 	}
-	next.Running, next.Pending, next.Promises = nil, nil, nil
+	next.Running, next.Promises = slices.Grow([]Attempt(nil), len(s.Running)+len(p.Admit)), nil
+	next.Pending = slices.Grow([]Job(nil), max(0, len(s.Pending)-len(p.Admit)))
 	for _, a := range s.Running {
 		if x, ok := split[a.ID]; ok {
 			a.Split = x

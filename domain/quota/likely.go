@@ -20,9 +20,9 @@ func (l Likely) Known() bool { return l.Middle != 0 }
 // gives the same answer. What is submitted meanwhile is what was submitted in the
 // days before: one play repeats the last day, the next the last two, and so on.
 const (
-	plays  = 7         // prime, so that any two attempts meet in every combination of their ends equally often
-	effort = 1_000_000 // what all plays together may count (see work)
-	sharp  = 32        // looks are as far apart as this part of the time since now, and farther when effort runs out
+	plays  = 7       // prime, so that any two attempts meet in every combination of their ends equally often
+	effort = 600_000 // what all plays together may count (see work)
+	sharp  = 32      // looks are as far apart as this part of the time since now, and farther when effort runs out
 )
 
 // Plays are the starts of one job in all plays, sorted; pool.Never where a play
@@ -57,9 +57,7 @@ func play(s Snapshot, now pool.Instant, only pool.JobID) map[pool.JobID]Plays {
 			p[k] = pool.Never
 		}
 		ends := func(a *Attempt, now pool.Instant) pool.Instant {
-			h := lot(a.ID.Job)
-			at := int64((h/plays + uint64(k)*(1+h/plays/plays%(plays-1))) % plays)
-			return s.Habits.end(a, now, certain*(2*at+1)/(2*plays))
+			return s.Habits.end(a, now, chance(a.ID.Job, k))
 		}
 		f := newForecast(s, now, ends, s.Habits.coming(&s, now, k))
 		for left := len(starts); left > 0; {
@@ -77,10 +75,27 @@ func play(s Snapshot, now pool.Instant, only pool.JobID) map[pool.JobID]Plays {
 	}
 	out := make(map[pool.JobID]Plays, len(starts))
 	for id, p := range starts {
-		slices.Sort(p[:])
-		out[id] = *p
+		out[id] = soonestFirst(*p)
 	}
 	return out
+}
+
+// soonestFirst are starts with those that weren't reached last.
+func soonestFirst(p Plays) Plays {
+	for i, t := range p {
+		if t == 0 {
+			p[i] = pool.Never
+		}
+	}
+	slices.Sort(p[:])
+	return p
+}
+
+// chance is at which of its equally likely ends a job ends in a play.
+func chance(id pool.JobID, k int) int64 {
+	h := lot(id)
+	at := int64((h/plays + uint64(k)*(1+h/plays/plays%(plays-1))) % plays)
+	return certain * (2*at + 1) / (2 * plays)
 }
 
 // step is how far the next look is from this one: ever farther as what may be

