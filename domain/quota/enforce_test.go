@@ -131,14 +131,7 @@ func TestStopsForMoneyAreMinimalAndSettle(t *testing.T) {
 			}
 			s.Pending = append(s.Pending, j)
 		}
-		plan := Decide(s, noon)
-		if want := rebuilt(&s, noon); !cmp.Equal(want, plan) {
-			rt.Fatalf("in place another plan than from nothing:\n%s", cmp.Diff(want, plan))
-		}
-		next := after(&s, plan, noon)
-		if again := Decide(next, noon); again.Changes() {
-			rt.Fatalf("decided again: %+v\nafter %+v", brief(again), brief(plan))
-		}
+		plan, next := settled(rt, s)
 		met["stops"] += len(plan.Stop)
 		met["resumed"] += len(plan.Resume)
 		met["spot"] += len(plan.ToSpot)
@@ -171,13 +164,41 @@ func TestStopsForMoneyAreMinimalAndSettle(t *testing.T) {
 			next.Budgets = slices.Clone(next.Budgets)
 			next.Budgets[b].Limit = 1 << 40
 		}
-		next.Pending, next.Promises = nil, nil // where GPUs are promised already, notice stays
-		back := Decide(next, noon)
-		if n := len(slices.DeleteFunc(next.Running, func(a Attempt) bool { return a.Notice == "" })); n != len(back.Resume) {
-			rt.Fatalf("%d were under notice, %d run on when the money is back", n, len(back.Resume))
-		}
+		allRunOn(rt, next, "the money is")
 	})
-	for _, what := range []string{"stops", "resumed", "spot", "under notice"} {
+	metAll(t, met, "stops", "resumed", "spot", "under notice")
+}
+
+// settled decides once: in place as from nothing, and nothing more at the same
+// moment. It returns the plan and what it leaves.
+func settled(t interface{ Fatalf(string, ...any) }, s Snapshot) (Plan, Snapshot) {
+	plan := Decide(s, noon)
+	if want := rebuilt(&s, noon); !cmp.Equal(want, plan) {
+		t.Fatalf("in place another plan than from nothing:\n%s", cmp.Diff(want, plan))
+	}
+	next := after(&s, plan, noon)
+	if again := Decide(next, noon); again.Changes() {
+		t.Fatalf("decided again: %+v\nafter %+v", brief(again), brief(plan))
+	}
+	return plan, next
+}
+
+// allRunOn decides where nothing is missing any more: all notice is taken back.
+func allRunOn(rt *rapid.T, s Snapshot, what string) {
+	s.Pending, s.Promises = nil, nil // where GPUs are promised already, notice stays
+	noticed := 0
+	for _, a := range s.Running {
+		noticed += when(a.Notice != "", 1)
+	}
+	if back := Decide(s, noon); noticed != len(back.Resume) {
+		rt.Fatalf("%d were under notice, %d run on when %s back", noticed, len(back.Resume), what)
+	}
+}
+
+// metAll fails a test whose generator met too little.
+func metAll(t *testing.T, met map[string]int, names ...string) {
+	t.Helper()
+	for _, what := range names {
 		if met[what] == 0 {
 			t.Errorf("the generator met none: %s", what)
 		}

@@ -89,14 +89,7 @@ func TestSheddingIsMinimalAndSettles(t *testing.T) {
 			}
 			s.Running = append(s.Running, a)
 		}
-		plan := Decide(s, noon)
-		if want := rebuilt(&s, noon); !cmp.Equal(want, plan) {
-			rt.Fatalf("in place another plan than from nothing:\n%s", cmp.Diff(want, plan))
-		}
-		next := after(&s, plan, noon)
-		if again := Decide(next, noon); again.Changes() {
-			rt.Fatalf("decided again: %+v\nafter %+v", brief(again), brief(plan))
-		}
+		plan, next := settled(rt, s)
 		met["stops"] += len(plan.Stop)
 		met["resumed"] += len(plan.Resume)
 		use := func(but int) map[pool.NodeID]int {
@@ -135,24 +128,11 @@ func TestSheddingIsMinimalAndSettles(t *testing.T) {
 				met["guaranteed"]++
 			}
 		}
-		next.Pending, next.Promises = nil, nil
 		for n := range next.Nodes {
 			next.Nodes[n] = Node{ID: next.Nodes[n].ID, Class: "a100", GPUs: 100, State: Ready}
 		}
-		noticed := 0
-		for _, a := range next.Running {
-			if a.Notice != "" {
-				noticed++
-			}
-		}
-		if back := Decide(next, noon); len(back.Resume) != noticed {
-			rt.Fatalf("%d were under notice, %d run on when the GPUs are back", noticed, len(back.Resume))
-		}
+		allRunOn(rt, next, "the GPUs are")
 	})
-	for _, what := range []string{"stops", "resumed", "guaranteed"} {
-		if met[what] == 0 {
-			t.Errorf("the generator met none: %s", what)
-		}
-	}
+	metAll(t, met, "stops", "resumed", "guaranteed")
 	t.Log(met)
 }
