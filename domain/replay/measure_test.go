@@ -157,7 +157,7 @@ func TestAWaitInsideAGuaranteeIsCountedByItsCause(t *testing.T) {
 	t.Parallel()
 	p := load(t, strings.Replace(tinyPool, `{"name": "node", "class": "gpu", "gpus": 4}`, `{"name": "node", "class": "gpu", "gpus": 4, "count": 2}`, 1))
 	p.Plans[0].Classes["gpu"] = PlanClass{Guaranteed: 5, Lend: 5}
-	p.Plans[1].Classes["gpu"] = PlanClass{Borrow: 8}
+	p.Plans[1].Classes["gpu"] = PlanClass{Guaranteed: 3, Borrow: 8}
 	const head = "organisation,gpus_per_node,submit_s,length_s,limit_s,class,tier,nodes\n"
 	for _, tt := range []struct {
 		sentence string
@@ -168,7 +168,7 @@ func TestAWaitInsideAGuaranteeIsCountedByItsCause(t *testing.T) {
 		{"the owner's big job, which its own work keeps out of the quota, has waited five hours, and the small one takes a loan back all the same",
 			"owner,3,0,32400,32400,gpu,burst,1\nguest,4,0,90000,90000,gpu,burst,1\nowner,4,0,3600,3600,gpu,burst,1\nowner,2,18000,72000,72000,gpu,burst,1\n", Law{}, 0},
 		{"nobody borrows: it would delay the big one",
-			"owner,3,0,32400,32400,gpu,burst,1\nowner,4,0,3600,3600,gpu,burst,1\nowner,2,18000,72000,72000,gpu,burst,1\n", Law{Contests: 1, Alone: 1}, 5 * time.Hour},
+			"owner,3,0,32400,32400,gpu,burst,1\nguest,2,0,90000,90000,gpu,burst,1\nowner,4,0,3600,3600,gpu,burst,1\nowner,2,18000,72000,72000,gpu,burst,1\n", Law{Contests: 1, Alone: 1}, 5 * time.Hour},
 		{"all is full of guaranteed work",
 			"owner,4,0,3600,3600,gpu,guaranteed,1\nguest,4,0,3600,3600,gpu,burst,1\nowner,1,0,3600,3600,gpu,guaranteed,1\n", Law{}, 0},
 	} {
