@@ -306,9 +306,9 @@ func oneJob(st *State, r *rand.Rand) Job {
 	}
 }
 
-// The work of a decision, counted in heads asked, nodes looked at and
-// comparisons of organisations, grows no faster than n log n: four times the
-// size costs at most four times as much, and half again.
+// The work of a decision, counted in heads asked, nodes and victims looked at
+// and comparisons of organisations, grows no faster than n log n: four times
+// the size costs at most four times as much, and half again.
 func TestWorkGrowsNoFasterThanItsSize(t *testing.T) {
 	t.Parallel()
 	for _, x := range yardsticks {

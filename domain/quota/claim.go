@@ -123,6 +123,7 @@ func (k *claim) turn(i int32, release bool) {
 }
 
 func (k *claim) take(i int32) {
+	k.e.work.victims++
 	k.turn(i, true)
 	k.taken = append(k.taken, i)
 }
