@@ -70,14 +70,13 @@ func (q *call) identify() error {
 
 // load reads what answers are written with.
 func (q *call) load() error {
-	err := q.server.store.View(q.ctx, func(tx domain.Tx) (err error) {
+	err := q.server.store.View(q.ctx, func(tx domain.Tx) error {
 		q.now = tx.Now()
-		if q.settings, err = tx.Settings(); domain.CodeOf(err) == domain.NotFound {
-			q.settings, err = domain.DefaultSettings(tx.Now()), nil
-		}
+		k, err := readKnown(tx)
+		q.settings, q.types = k.settings, k.types
 		return err
 	})
-	q.format = format{Printer: lang.For(lang.English), zone: q.settings.Location(), currency: q.settings.Currency}
+	q.format = format{Printer: lang.For(lang.English), zone: q.settings.Location(), currency: q.settings.Currency, types: q.types}
 	return err
 }
 

@@ -75,6 +75,9 @@ func (s *Server) apiFail(err error, c echo.Context) {
 		return
 	}
 	p := problemOf(err)
+	if c.Request().Method == http.MethodGet {
+		p.ofQuery(err)
+	}
 	if p.Status >= 500 {
 		s.log.Error("request failed", "route", c.Path(), "error", err)
 	}
@@ -95,6 +98,18 @@ func (s *Server) apiFail(err error, c echo.Context) {
 	}
 	if err != nil && c.Request().Context().Err() == nil {
 		s.log.Error("problem not sent", "error", err)
+	}
+}
+
+// ofQuery names the parameters of a GET where the core names fields.
+func (p *problem) ofQuery(err error) {
+	var e *domain.Error
+	if !errors.As(err, &e) || len(e.Fields) != len(p.Errors) || len(e.Fields) == 0 {
+		return
+	}
+	p.Detail = "Please correct the query."
+	for i, f := range e.Fields {
+		p.Errors[i].Pointer, p.Errors[i].Parameter = "", f.Field
 	}
 }
 

@@ -468,3 +468,15 @@ func TestOnlyWhoMayChangeAJobSeesItsVariables(t *testing.T) {
 		}
 	}
 }
+
+// A question in the address names what is wrong as the parameter that it is.
+func TestAWrongQuestionNamesItsParameter(t *testing.T) {
+	t.Parallel()
+	b := openAPIBench(t)
+	token := b.token(b.pool.Operator)
+	for query, parameter := range map[string]string{"ask=grant&org=rheinau&class=a100-80g&gpus=zwei": "gpus", "ask=drain&node=nowhere": "node", "": "ask"} {
+		if r := b.get("/api/v1/queue/whatif?"+query, token).want(422); !strings.Contains(r.body, `"parameter":"`+parameter+`"`) || strings.Contains(r.body, `"pointer"`) {
+			t.Errorf("%s: %s", query, r.body)
+		}
+	}
+}

@@ -128,7 +128,7 @@ func (v *visit) plansToChoose(m domain.Marketplace, sub domain.SubscriptionView)
 			if i > 0 {
 				guaranteed += ", "
 			}
-			guaranteed += v.T("%d %s", c.Guaranteed, string(c.Class))
+			guaranteed += v.T("%d %s", c.Guaranteed, v.typeName(c.Class))
 		}
 		act := ui.Cell{Text: v.T("What it would cost"), Href: v.orgPath("/billing/plan?" + encode("version", string(p.Version.ID)))}
 		if sub.Current != nil && sub.Current.Version == p.Version.ID {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bojanz/currency"
 
+	"gpupool/domain"
 	"gpupool/domain/money"
 	"gpupool/domain/pool"
 	"gpupool/views/lang"
@@ -19,6 +20,51 @@ type format struct {
 	lang.Printer
 	zone     *time.Location
 	currency money.Currency
+	types    map[pool.ClassID]string // names of the GPU types
+}
+
+// typeName is the name of a GPU type.
+func (f format) typeName(id pool.ClassID) string { return named(f.types, id) }
+
+// typeNames are the names of GPU types, in the order given.
+func (f format) typeNames(ids []pool.ClassID) string {
+	all := make([]string, len(ids))
+	for i, id := range ids {
+		all[i] = f.typeName(id)
+	}
+	return strings.Join(all, " / ")
+}
+
+// known is what every page needs and seldom changes. It is shared: never change it.
+type known struct {
+	settings domain.Settings
+	orgs     []domain.Organisation
+	types    map[pool.ClassID]string // names of the GPU types
+}
+
+// readKnown reads it once for all requests until something of it changes. A pool that nobody has set up has the
+// settings that it would begin with.
+func readKnown(tx domain.Tx) (known, error) {
+	v, err := tx.Memo("known to pages", func() (any, error) {
+		k := known{types: map[pool.ClassID]string{}}
+		var err error
+		if k.settings, err = tx.Settings(); err != nil {
+			return k, err
+		}
+		if k.orgs, err = tx.Orgs(); err != nil {
+			return k, err
+		}
+		all, err := tx.Classes()
+		for _, c := range all {
+			k.types[c.ID] = c.Name
+		}
+		return k, err
+	})
+	if domain.CodeOf(err) == domain.NotFound && err != nil {
+		return known{settings: domain.DefaultSettings(tx.Now())}, nil
+	}
+	k, _ := v.(known)
+	return k, err
 }
 
 // money is an amount with its currency: "1,234.50 EUR".

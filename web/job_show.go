@@ -28,11 +28,11 @@ func (s *Server) jobShowPage(v *visit, sent *jobWishes, r refusal) error {
 	if err != nil {
 		return err
 	}
-	classes, projects, err := v.jobChoices()
+	_, projects, err := v.jobChoices()
 	if err != nil {
 		return err
 	}
-	p := views.JobPage{Stats: v.jobStats(j), Notices: v.jobNotices(j), Timeline: v.jobTimeline(j), Facts: v.jobFacts(j, classes, projects),
+	p := views.JobPage{Stats: v.jobStats(j), Notices: v.jobNotices(j), Timeline: v.jobTimeline(j), Facts: v.jobFacts(j, projects),
 		Attempts: v.attemptTable(j), Segments: v.segmentTable(j), CLI: cliOf(v.org, j.Job)}
 	if j.Job.State == domain.JobWaiting {
 		for _, r := range j.Job.Reasons {
@@ -231,19 +231,9 @@ func (f format) split(s pool.Split) string {
 	return strings.Join(parts, ", ")
 }
 
-func (v *visit) jobFacts(j domain.JobView, classes []domain.GPUClass, projects map[pool.ProjectID]string) []ui.Fact {
-	types := make([]string, 0, len(j.Job.Classes))
-	for _, id := range j.Job.Classes {
-		name := string(id)
-		for _, c := range classes {
-			if c.ID == id {
-				name = c.Name
-			}
-		}
-		types = append(types, name)
-	}
+func (v *visit) jobFacts(j domain.JobView, projects map[pool.ProjectID]string) []ui.Fact {
 	facts := []ui.Fact{{Name: v.T("Job"), Text: string(j.Job.ID), Mono: true}, {Name: v.T("Project"), Text: named(projects, j.Job.Project), Href: v.orgPath("/jobs?project=" + string(j.Job.Project))},
-		{Name: v.T("Person"), Text: j.UserName}, {Name: v.T("GPU type"), Text: strings.Join(types, " / ")}, {Name: v.T("Longest run"), Text: v.span(j.Job.MaxRun)},
+		{Name: v.T("Person"), Text: j.UserName}, {Name: v.T("GPU type"), Text: v.typeNames(j.Job.Classes)}, {Name: v.T("Longest run"), Text: v.span(j.Job.MaxRun)},
 		{Name: v.T("Image"), Text: j.Job.Spec.Image, Mono: true}}
 	facts = append(facts, v.wishFacts(j)...)
 	if j.Job.Spec.Command != "" {
@@ -282,7 +272,7 @@ func (v *visit) attemptTable(j domain.JobView) ui.Table {
 		Columns: []ui.Column{{Label: v.T("GPU type")}, {Label: v.T("Charged as")}, {Label: v.T("GPU-hours"), Num: true}, {Label: v.T("Price per GPU-hour"), Num: true}, {Label: v.T("Cost (%s)", v.currency.Code), Num: true}},
 		Empty:   ui.Empty{Title: v.T("Nothing was used yet."), Text: v.T("Charging begins when the program starts; waiting is free.")}}
 	for _, u := range j.Use {
-		t.Rows = append(t.Rows, ui.Row{Cells: []ui.Cell{{Head: true, Text: string(u.Class)}, {Badges: []ui.Badge{v.coverage(u.Cover)}}, {Num: true, Text: v.hours(u.Use)}, {Num: true, Text: v.price(u.Price)}, {Num: true, Text: v.figure(u.Cost)}}})
+		t.Rows = append(t.Rows, ui.Row{Cells: []ui.Cell{{Head: true, Text: v.typeName(u.Class)}, {Badges: []ui.Badge{v.coverage(u.Cover)}}, {Num: true, Text: v.hours(u.Use)}, {Num: true, Text: v.price(u.Price)}, {Num: true, Text: v.figure(u.Cost)}}})
 	}
 	if len(t.Rows) > 0 {
 		t.Foot = []ui.Row{{Total: true, Cells: []ui.Cell{{Head: true, Text: v.T("Total")}, {}, {}, {}, {Num: true, Text: v.figure(j.Charged)}}}}

@@ -144,7 +144,7 @@ func TestAJobThatCanNeverFitSaysTheNumber(t *testing.T) {
 	t.Parallel()
 	p := open(t)
 	q := p.member().do("POST", "/o/rheinau/jobs/quote", with(p.jobForm(), "gpus", "16"), nil).want(200)
-	q.says("16 a100-80g", "the largest that can ever fit is 8", "It can never start as the pool is: ask for fewer GPUs", "never starts like this")
+	q.says("16 A100 80 GB", "the largest that can ever fit is 8", "It can never start as the pool is: ask for fewer GPUs", "never starts like this")
 }
 
 func TestTheListNarrowsByItsAddress(t *testing.T) {

@@ -75,9 +75,9 @@ func (f format) advice(e domain.EndReason) string {
 // shape is how many GPUs of what a job asks for.
 func (f format) shape(j domain.Job) string {
 	if j.Nodes > 1 {
-		return f.T("%d × %d %s", j.Nodes, j.GPUsPerNode, classText(j.Classes))
+		return f.T("%d × %d %s", j.Nodes, j.GPUsPerNode, f.typeNames(j.Classes))
 	}
-	return f.T("%d %s", j.GPUsPerNode, classText(j.Classes))
+	return f.T("%d %s", j.GPUsPerNode, f.typeNames(j.Classes))
 }
 
 func classText(ids []pool.ClassID) string {

@@ -71,7 +71,7 @@ func (v *visit) priceList(l domain.PriceList, title string, m domain.Marketplace
 		if r.LenderShare > 0 {
 			share = money.BasisPoints(r.LenderShare).String() + " %"
 		}
-		t.Rows = append(t.Rows, row(head(string(r.Class), ""), badge(v.coverage(r.Cover)), text(v.window(r)), num(v.price(r.Price)), num(share)))
+		t.Rows = append(t.Rows, row(head(v.typeName(r.Class), ""), badge(v.coverage(r.Cover)), text(v.window(r)), num(v.price(r.Price)), num(share)))
 	}
 	return t.Show()
 }

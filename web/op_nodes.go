@@ -28,7 +28,7 @@ func (v *visit) nodesPage(in domain.Site, r refusal) error {
 	t := ui.Table{ID: "nodes", Caption: v.T("Nodes"), Topics: "pool", Columns: v.columns("Node", "State", "GPU type", "#GPUs", "#Unhealthy", "Site", "Put in by"),
 		Empty: ui.Empty{Title: v.T("No node yet"), Text: v.T("Nodes come from Nomad. Check that the cluster answers and that a GPU type selects its devices.")}}
 	for _, n := range nodes {
-		class := string(n.Class)
+		class := v.typeName(n.Class)
 		if class == "" {
 			class = v.T("none selects its devices")
 		}
@@ -128,7 +128,7 @@ func (v *visit) nodePage(n domain.Node, f nodeForms) error {
 	if err != nil {
 		return err
 	}
-	facts := []ui.Fact{{Name: v.T("GPU type"), Text: string(n.Class)}, {Name: v.T("Healthy GPUs"), Text: v.count(int64(n.GPUs))}, {Name: v.T("Unhealthy GPUs"), Text: v.count(int64(len(n.Unhealthy)))},
+	facts := []ui.Fact{{Name: v.T("GPU type"), Text: v.typeName(n.Class)}, {Name: v.T("Healthy GPUs"), Text: v.count(int64(n.GPUs))}, {Name: v.T("Unhealthy GPUs"), Text: v.count(int64(len(n.Unhealthy)))},
 		{Name: v.T("Held by others than the pool"), Text: v.count(int64(n.Foreign))}, {Name: v.T("Last seen"), Time: v.clock(n.SeenAt)}, {Name: v.T("Id in Nomad"), Text: string(n.ID), Mono: true}}
 	held := ui.Table{ID: "contributions", Caption: v.T("Contributions"), Hidden: true, Columns: v.columns("Member", "#GPUs", "#Added to its quota", "From"), Empty: ui.Empty{Title: v.T("No member put this node in")}}
 	for _, c := range contributions {

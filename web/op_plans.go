@@ -68,7 +68,7 @@ func (v *visit) planStates(p domain.PlanView) []ui.Badge {
 func (v *visit) gives(x domain.PlanVersion) string {
 	var parts []string
 	for _, c := range x.Classes {
-		parts = append(parts, v.T("%s: %d guaranteed, %s h included, borrow %d, lend %d", string(c.Class), c.Guaranteed, v.hours(c.Included), c.BorrowLimit, c.LendLimit))
+		parts = append(parts, v.T("%s: %d guaranteed, %s h included, borrow %d, lend %d", v.typeName(c.Class), c.Guaranteed, v.hours(c.Included), c.BorrowLimit, c.LendLimit))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -135,7 +135,7 @@ func (s *Server) opPrice(v *visit) error {
 		if r.FromMinute != 0 || r.ToMinute != 1440 {
 			day = minute(r.FromMinute) + "–" + minute(r.ToMinute%1440)
 		}
-		t.Rows = append(t.Rows, row(head(string(r.Class), ""), badge(v.coverage(r.Cover)), text(day), num(v.price(r.Price)), num(money.BasisPoints(r.LenderShare).String()+" %")))
+		t.Rows = append(t.Rows, row(head(v.typeName(r.Class), ""), badge(v.coverage(r.Cover)), text(day), num(v.price(r.Price)), num(money.BasisPoints(r.LenderShare).String()+" %")))
 	}
 	return v.page(views.Page{Title: l.Name, Heading: l.Name, Badges: []ui.Badge{ui.ToneBadge(ui.Good, v.T("Published"))},
 		Lead: v.T("In force from %s.", v.business(l.From, v.settings.Location()).Text), Crumbs: crumbs(v.T("Prices"), "/op/prices", l.Name, "")}, t.Show())

@@ -102,9 +102,9 @@ func (e explained) cell(id pool.JobID, org pool.OrgID) ui.Cell {
 func (e explained) asks(id pool.JobID) string {
 	j := e.jobs[id]
 	if j.Nodes > 1 {
-		return e.v.T("%d × %d GPUs, %s", j.Nodes, j.GPUs, classText(j.Classes))
+		return e.v.T("%d × %d GPUs, %s", j.Nodes, j.GPUs, e.v.typeNames(j.Classes))
 	}
-	return e.v.T("%d GPUs, %s", j.GPUs, classText(j.Classes))
+	return e.v.T("%d GPUs, %s", j.GPUs, e.v.typeNames(j.Classes))
 }
 
 // why says all reasons of a job with what lifts each.

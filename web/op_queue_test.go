@@ -48,7 +48,7 @@ func TestTheQueuePageShowsThePlanClassByClass(t *testing.T) {
 		"usable":             {cell("classes", 0, 1), "8"},
 		"own":                {cell("classes", 0, 2), "6"},
 		"borrowed":           {cell("classes", 0, 3), "1"},
-		"free but reserved":  {cell("classes", 0, 7), "1"},
+		"free but scattered": {cell("classes", 0, 6), "1"},
 		"place":              {cell("queue", 0, 0), "1"},
 		"member":             {cell("queue", 0, 2), "TU Rheinau"},
 		"part of the quota":  {cell("owners-order", 0, 4), "116 %"},

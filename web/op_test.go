@@ -256,7 +256,7 @@ func TestTheQueueIsExplainedInWords(t *testing.T) {
 	b.orgValues()
 	_, err := b.Service.RunEngine(b.ctx)
 	b.must(err)
-	w.get("/op/queue").want(200).says("walked", "flexible", "1 GPUs, a100-80g", "The operator has paused the start of new jobs.", "Resume admission")
+	w.get("/op/queue").want(200).says("walked", "flexible", "1 GPUs, A100 80 GB", "The operator has paused the start of new jobs.", "Resume admission")
 	w.get("/op").want(200).says("Admission is paused", "Jobs waiting1")
 	w.post("/op/pause", url.Values{"paused": {"no"}}).want(303)
 	_, err = b.Service.RunEngine(b.ctx)

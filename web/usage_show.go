@@ -129,7 +129,7 @@ func (v *visit) usageTable(r domain.UsageReport, by string) ui.Table {
 	}
 	for _, l := range groupedUsage(r, by) {
 		_, name := usageKey(r, l, by)
-		t.Rows = append(t.Rows, row(head(name, ""), text(string(l.Class)), text(v.kind(l.Kind)), num(v.hours(l.Use)), num(v.money(l.Amount))))
+		t.Rows = append(t.Rows, row(head(name, ""), text(v.typeName(l.Class)), text(v.kind(l.Kind)), num(v.hours(l.Use)), num(v.money(l.Amount))))
 	}
 	t.Foot = []ui.Row{{Total: true, Cells: []ui.Cell{{Text: v.T("Total"), Head: true, Span: "4"}, num(v.money(r.Total))}}}
 	return t
@@ -182,7 +182,7 @@ func (v *visit) usageDays(r domain.UsageReport) ui.Table {
 		Empty: ui.Empty{Title: v.T("No usage record yet."), Text: v.T("The first one is written at the next midnight or when a job ends.")}}
 	zone := r.Settings.Location()
 	for _, d := range r.Days {
-		t.Rows = append(t.Rows, row(head(v.date(d.Day.In(zone)), ""), text(string(d.Class)), badge(v.coverage(d.Cover)), num(v.hours(d.Use))))
+		t.Rows = append(t.Rows, row(head(v.date(d.Day.In(zone)), ""), text(v.typeName(d.Class)), badge(v.coverage(d.Cover)), num(v.hours(d.Use))))
 	}
 	return t
 }

@@ -105,11 +105,10 @@ func (v *visit) identify() error {
 	if t := traceOf(v.ctx); t != nil {
 		t.user = string(v.actor.User)
 	}
-	err := s.store.View(v.ctx, func(tx domain.Tx) (err error) {
+	err := s.store.View(v.ctx, func(tx domain.Tx) error {
 		v.now = tx.Now()
-		if v.settings, err = tx.Settings(); domain.CodeOf(err) == domain.NotFound {
-			v.settings, err = domain.DefaultSettings(tx.Now()), nil
-		}
+		k, err := readKnown(tx)
+		v.settings, v.types = k.settings, k.types
 		if err == nil && v.settings.Demo {
 			var c domain.ClockRow
 			if c, err = tx.Clock(); err == nil {
@@ -119,9 +118,8 @@ func (v *visit) identify() error {
 		if err != nil || len(v.actor.Roles) == 0 {
 			return err
 		}
-		all, err := tx.Orgs()
 		v.orgs = nil
-		for _, o := range all {
+		for _, o := range k.orgs {
 			if _, ok := v.actor.Roles[o.ID]; ok {
 				v.orgs = append(v.orgs, o)
 			}
@@ -141,7 +139,7 @@ func (v *visit) speak() {
 	if !v.actor.SignedIn() {
 		said = lang.Match(v.echo.Request().Header.Get("Accept-Language"))
 	}
-	v.format = format{Printer: lang.For(said), zone: v.settings.Location(), currency: v.settings.Currency}
+	v.format = format{Printer: lang.For(said), zone: v.settings.Location(), currency: v.settings.Currency, types: v.types}
 	if loc, err := time.LoadLocation(v.user.TimeZone); err == nil && v.user.TimeZone != "" {
 		v.zone = loc
 	}

@@ -44,9 +44,9 @@ func (f format) reason(r pool.Reason) string {
 		until = f.T("a time that is not known yet")
 	}
 	if moneyReasons[r.Code] {
-		return f.index(row.Sentence, f.money(money.Amount(r.Need)), f.money(money.Amount(r.Have)), f.money(money.Amount(r.Limit)), until, r.Ref, string(r.Class))
+		return f.index(row.Sentence, f.money(money.Amount(r.Need)), f.money(money.Amount(r.Have)), f.money(money.Amount(r.Limit)), until, r.Ref, f.typeName(r.Class))
 	}
-	sentences := []string{f.index(row.Sentence, r.Need, r.Have, r.Limit, until, r.Ref, string(r.Class))}
+	sentences := []string{f.index(row.Sentence, r.Need, r.Have, r.Limit, until, r.Ref, f.typeName(r.Class))}
 	for _, d := range r.Details() {
 		sentences = append(sentences, f.T(d.Sentence, d.Args...))
 	}
