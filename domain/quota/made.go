@@ -149,9 +149,28 @@ func (e *engine) nameVictims() {
 			p.Victims = append(p.Victims, e.runs[k].id)
 			p.StopAt = max(p.StopAt, e.runs[k].stopAt)
 		}
+		p.StopAt = max(p.StopAt, e.leaving(&m, all))
 		sortBy(p.Victims, attemptBefore)
 		j.stopAt, j.victims = p.StopAt, len(p.Victims)
 	}
+}
+
+// leaving is when those have left on whose GPUs a promise counts beside its
+// victims: an earlier decision, or this one, ends them for no other job.
+func (e *engine) leaving(m *madePromise, victims []int32) pool.Instant {
+	at := e.now
+	for _, n := range m.nodes {
+		x := &e.nodes[n]
+		if x.cap-x.held+e.heldOn(victims, n) >= e.jobs[m.job].g {
+			continue
+		}
+		for _, k := range x.runs {
+			if r := &e.runs[k]; r.holds && !r.dead && r.notice != "" {
+				at = max(at, r.noticeAt)
+			}
+		}
+	}
+	return at
 }
 
 // heldOn is how many GPUs of a node some runs hold.

@@ -84,14 +84,17 @@ func (m *mask) allows(n *node) bool {
 }
 
 // suits says whether a job may be on a node by site, trust and maintenance.
-func (e *engine) suits(j *job, n *node) bool {
+func (e *engine) suits(j *job, n *node) bool { return e.reaches(j, n) && e.trusts(j, n) }
+
+// reaches is suits whoever is there.
+func (e *engine) reaches(j *job, n *node) bool {
 	if j.mask != 0 && !e.masks[j.mask].allows(n) {
 		return false
 	}
 	if n.maintenance.Start > e.now && e.boundOf(j) > n.maintenance.Start {
 		return false
 	}
-	return e.trusts(j, n)
+	return true
 }
 
 // trusts: work of a project that shares no node stands only beside work of its

@@ -120,7 +120,7 @@ func (e *engine) holdsStill(p *Promise, o *openPromise) (WithdrawReason, bool) {
 	o.job, o.class, o.nodes = j, c, o.nodes[:0]
 	for _, x := range p.Placement {
 		n, ok := e.node(x.Node, c)
-		if !ok || !e.nodes[n].open || x.GPUs != e.jobs[j].g || !e.suits(&e.jobs[j], &e.nodes[n]) && !e.anyPrivate {
+		if !ok || !e.nodes[n].open || x.GPUs != e.jobs[j].g || !e.reaches(&e.jobs[j], &e.nodes[n]) {
 			return NodeLost, false
 		}
 		o.nodes = append(o.nodes, hold{n, x.GPUs})
