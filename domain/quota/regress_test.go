@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"gpupool/domain/pool"
 )
@@ -120,5 +121,73 @@ func TestJobsThatWaitForOneAnotherAreNamed(t *testing.T) {
 		if in != (w.Job != "c") || w.Reasons[0].Code != pool.Dependency {
 			t.Errorf("%s waits for %+v", w.Job, w.Reasons)
 		}
+	}
+}
+
+func TestWhoWasRefusedForAReservationComesBeforeWhoIsBehind(t *testing.T) {
+	t.Parallel()
+	s := two()
+	s.Nodes = append(s.Nodes, Node{ID: "n3", Class: "a100", GPUs: 4, State: Ready, Site: "east"}, Node{ID: "n4", Class: "a100", GPUs: 4, State: Ready, Site: "west"})
+	s.Orgs[0].Quotas, s.Orgs[0].Weight, s.Orgs[1].Quotas = []Quota{{Class: "a100", Nominal: 2}}, 0, nil
+	s.Policy.OwnPriority = true
+	s.Projects = []Project{{ID: "east", Org: "uni", Sites: []pool.SiteID{"east"}}}
+	low, high, short, second := ask("a", "uni", 4), ask("b", "uni", 4), ask("c", "uni", 1), ask("d", "uni", 2)
+	low.Project, high.Project = "east", "east"
+	high.Priority, short.Priority, second.Priority = 1, 1, 1
+	short.MaxRun = 20 * time.Minute
+	s.Pending = []Job{low, high, short, second}
+	var got []pool.JobID
+	for _, a := range Decide(s, noon).Admit {
+		got = append(got, a.Job)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, []pool.JobID{"b", "c", "d"}) {
+		t.Errorf("b has the higher priority and stands before a: admitted %v", got)
+	}
+}
+
+// The limit of uni was cut under four loans.
+func TestAClaimReplacesAsMuchAsItNeedsUnderALimitThatWasCut(t *testing.T) {
+	t.Parallel()
+	s, none := two(), 0
+	s.Orgs[0].Quotas = []Quota{{Class: "a100", Nominal: 1, BorrowLimit: &none}}
+	s.Orgs[1].Quotas = nil
+	for _, id := range []pool.JobID{"a", "b", "c", "d"} {
+		s.Running = append(s.Running, holds(id, "uni", "n1", 1))
+	}
+	j := ask("j", "uni", 1)
+	j.Tier = pool.Guaranteed
+	s.Pending = []Job{j}
+	if p := Decide(s, noon); len(p.Reclaim) != 1 || len(p.Reclaim[0].Victims) != 1 {
+		t.Errorf("one of four would do: %+v", p.Reclaim)
+	}
+}
+
+func TestWhatAnAccountKeepsBackIsThereHoweverMuchOthersUse(t *testing.T) {
+	t.Parallel()
+	s, none := two(), 0
+	s.Orgs = []Org{{ID: "uni", Weight: 1, Quotas: []Quota{{Class: "a100", Nominal: 2, LendLimit: &none}}}, {ID: "lab", Weight: 1, Quotas: []Quota{{Class: "a100", Nominal: 3}}},
+		{ID: "spare", Weight: 1, Quotas: []Quota{{Class: "a100", Nominal: 3, LendLimit: &none}}}}
+	over := holds("x", "lab", "n1", 4)
+	over.Fixed = true
+	s.Running = []Attempt{over}
+	s.Pending = []Job{ask("j", "uni", 2)}
+	if p := Decide(s, noon); len(p.Admit) != 1 {
+		t.Errorf("uni keeps two back and four are free: %+v", p.Wait)
+	}
+}
+
+func TestAPromiseWaitsForAllItCountsOn(t *testing.T) {
+	t.Parallel()
+	s := two()
+	s.Policy.Notice = 10 * time.Minute
+	s.Nodes[0].GPUs, s.Nodes[1].State = 3, Down
+	s.Orgs[1].Quotas = nil
+	x := holds("x", "lab", "n1", 4)
+	x.Notice, x.StopAt = Shed, noon.Add(7*time.Minute)
+	s.Running = []Attempt{x}
+	s.Pending = []Job{ask("j", "uni", 2)}
+	if p := Decide(s, noon); len(p.Reclaim) != 1 || p.Reclaim[0].StopAt != x.StopAt {
+		t.Errorf("x leaves in seven minutes: %+v", p.Reclaim)
 	}
 }
