@@ -54,6 +54,13 @@ func TestReplayRefusesWhatItCanNotReadInOneLine(t *testing.T) {
 		return path
 	}
 	good, trace := replayData+"philly.json", replayData+"philly_excerpt.csv"
+	text := func(path string) string {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
 	head := "vc,job_index,arrival_s_since_vc_first_job,gpus,duration_s_estimated\n"
 	for _, tt := range []struct {
 		sentence, trace, pool, says string
@@ -66,12 +73,17 @@ func TestReplayRefusesWhatItCanNotReadInOneLine(t *testing.T) {
 		{"no row that can be used", file("bad.csv", head+"0e4a51,0,0,1,\nnobody,0,0,1,9\n0e4a51,1,0,1,\n"), good, "2 of them: duration_s_estimated: no duration from 1 to 1000000000 s (first in line 2)"},
 		{"an unknown pool file", trace, filepath.Join(dir, "nothing.json"), "nothing.json: no such file"},
 		{"a trace as the pool", trace, trace, "philly_excerpt.csv: pool file: "},
+		{"a guarantee below nothing", trace, file("below.json", strings.Replace(text(good), `"guaranteed": 64`, `"guaranteed": -64`, 1)), "below.json: pool file: plans[0].classes[gpu]"},
+		{"more lent than there is a number for", trace, file("lend.json", strings.Replace(text(good), `"lend": 64`, `"lend": "all"`, 1)), "lend.json: pool file: "},
 		{"a pool with a wrong field", trace, file("wrong.json", `{"currency": "EUR", "zone": "Mars"}`), `wrong.json: pool file: zone: "Mars" is not a time zone`},
 	} {
 		out, errs, code := typed(t, "replay", tt.trace, "--pool", tt.pool)
 		if code != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, tt.says) {
 			t.Errorf("%s: exit code %d, printed %q and %q; want 1 and one line with %q", tt.sentence, code, out, errs, tt.says)
 		}
+	}
+	if out, errs, code := typed(t, "replay", trace, "--pool", good, "--strict"); code != 1 || out != "" || !strings.Contains(errs, "line 153") || !strings.Contains(errs, "duration_s_estimated") {
+		t.Errorf("--strict: exit code %d, printed %q and %q", code, out, errs)
 	}
 	if _, errs, code := typed(t, "replay", trace); code != exitUsage || !strings.Contains(errs, `"pool" not set`) {
 		t.Errorf("no pool file: exit code %d: %s", code, errs)
