@@ -219,14 +219,14 @@ func lentNow(t Terms, nodes []Node, running []Attempt, now pool.Instant) map[len
 		s.Orgs = append(s.Orgs, q)
 	}
 	for _, n := range nodes {
-		s.Nodes = append(s.Nodes, hardwareOf(n))
+		s.Nodes = append(s.Nodes, t.hardwareAt(n, now))
 	}
 	borrowed := map[pool.ClassID]int{}
 	for _, a := range running {
 		s.Running = append(s.Running, quota.Attempt{Org: a.Org, Class: a.Class, Split: a.Split, Placement: toQuota(a.Placement)})
 		borrowed[a.Class] += a.Split.Loan + a.Split.Spot
 	}
-	unused := unusedLendable(s)
+	unused := unusedLendable(s, now)
 	keys := make([]lenderKey, 0, len(unused))
 	for k := range unused {
 		keys = append(keys, k)

@@ -63,7 +63,7 @@ func (a *applying) stopDetail(r pool.Reason) string {
 // that is to stop already stays as it is.
 func (a *applying) notice(tx Tx, id pool.AttemptID, at pool.Instant, why EndReason, detail string) error {
 	t, err := tx.Attempt(id)
-	if err != nil || t.StopAt != 0 {
+	if err != nil || t.StopAt != 0 || t.State == AttemptEnded {
 		return err
 	}
 	t.State, t.NoticeAt, t.StopAt, t.StopReason, t.StopDetail = AttemptStopping, a.now, at, why, detail

@@ -73,7 +73,7 @@ func (s *Service) runEngineOnce(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	s.mu.Lock()
-	s.next = plan.Next
+	s.next = min(plan.Next, v.terms.nextChange(v.now))
 	s.mu.Unlock()
 	for o := range a.orgs {
 		s.hub.Publish(string(o))
@@ -121,8 +121,9 @@ type applying struct {
 	view
 	plan quota.Plan
 	orgs map[pool.OrgID]bool // touched
-	// moved: a waiting job became spot or missed its deadline, so the next
-	// decision may start what this one didn't.
+	// moved: something changed beside the plan, so the next decision may start
+	// what this one didn't: a waiting job became spot or missed its deadline,
+	// the calendar stops work.
 	moved bool
 }
 
@@ -142,6 +143,9 @@ func (a *applying) apply(tx Tx) error {
 		}
 	}
 	if err := a.enforce(tx); err != nil {
+		return err
+	}
+	if err := a.calendar(tx); err != nil {
 		return err
 	}
 	for _, x := range a.plan.Admit {

@@ -88,7 +88,8 @@ type Project struct {
 	Budget       *int64 // minor units per budget period at list price; nil: none
 	BudgetPeriod string // "month" or "total"
 	Sites        []pool.SiteID
-	Nodes        string // "any", "own" (own nodes only), "unshared"
+	Nodes        string       // "any", "own" (own nodes only), "unshared"
+	NodeOwners   []pool.OrgID // contributors of the nodes it may run on, the consortium among them; empty: all
 	CreatedAt    pool.Instant
 	Pauses       []string
 	Archived     bool

@@ -28,10 +28,12 @@ const (
 	EndGPUMemory   EndReason = "gpu_memory"
 	EndMemory      EndReason = "memory"
 	EndTimeLimit   EndReason = "time_limit"
-	EndTakenBack   EndReason = "taken_back"  // by whom and the rule stand in EndDetail
-	EndGPULost     EndReason = "gpu_lost"    // the node stands in EndDetail
-	EndOverBudget  EndReason = "over_budget" // which limit of money stands in EndDetail
-	EndStopped     EndReason = "stopped"     // by whom stands in EndDetail
+	EndTakenBack   EndReason = "taken_back"   // by whom and the rule stand in EndDetail
+	EndGPULost     EndReason = "gpu_lost"     // the node stands in EndDetail
+	EndOverBudget  EndReason = "over_budget"  // which limit of money stands in EndDetail
+	EndMaintenance EndReason = "maintenance"  // the operator's text stands in EndDetail
+	EndClosedHours EndReason = "closed_hours" // the name of the time policy stands in EndDetail
+	EndStopped     EndReason = "stopped"      // by whom stands in EndDetail
 	EndNodeFault   EndReason = "node_fault"
 	EndImage       EndReason = "image_not_found"
 	EndSetup       EndReason = "setup_too_long"
@@ -44,7 +46,12 @@ const (
 // ByEngine tells whether the engine stops an attempt for the reason: with
 // notice that it may take back, free of charge from the signal on, and the job
 // queues again with its old submit time.
-func (r EndReason) ByEngine() bool { return r == EndTakenBack || r == EndOverBudget || r == EndGPULost }
+func (r EndReason) ByEngine() bool {
+	return r == EndTakenBack || r == EndOverBudget || r == EndGPULost || r.planned()
+}
+
+// planned tells whether the calendar ends it: a maintenance, or closed hours.
+func (r EndReason) planned() bool { return r == EndMaintenance || r == EndClosedHours }
 
 // JobSpec is what runs: rendered by us into Nomad's job specification.
 type JobSpec struct {

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"context"
+	"time"
 
 	"gpupool/domain/pool"
 	"gpupool/domain/quota"
@@ -10,10 +11,9 @@ import (
 // integrateLending adds, for every member and class, its unused lendable
 // quota from when it was integrated last up to now: the weights of the
 // settlement. Capacity beyond all guarantees is the consortium's own. Between
-// two decisions nothing changes, so the state of now stands for that time.
+// two decisions what runs stays as it is; quotas change at their own instants,
+// and each counts for its time.
 func integrateLending(tx Tx, v view) error {
-	unused := unusedLendable(v.snap)
-	loc := v.terms.Zone
 	today := lastMidnight(v.now, v.terms.Settings)
 	days, err := tx.LendingDays(today.Add(-48*hour), v.now+1)
 	if err != nil {
@@ -26,28 +26,69 @@ func integrateLending(tx Tx, v view) error {
 			last[k] = d
 		}
 	}
-	for k, gpus := range unused {
-		d, ok := last[k]
-		if !ok {
-			d = LendingDay{Org: k.org, Class: k.class, Day: today, Until: v.now}
+	since := v.now
+	for _, d := range last {
+		since = min(since, d.Until)
+	}
+	from := since
+	for _, at := range append(v.terms.changes("", pool.Interval{Start: since, End: v.now}), v.now) {
+		unused := v.unusedLendable(from)
+		for k := range last {
+			unused[k] += 0 // a quota that is gone is none
 		}
-		for d.Until < v.now {
-			end := min(v.now, pool.NextMidnight(d.Day, loc))
-			d.Unused += pool.GPUMillis(int64(gpus) * int64(end-d.Until))
-			d.Until = end
-			if end == v.now {
-				break
+		for k, gpus := range unused {
+			d, ok := last[k]
+			if !ok {
+				d = LendingDay{Org: k.org, Class: k.class, Day: lastMidnight(from, v.terms.Settings), Until: from}
 			}
-			if err := tx.SaveLendingDay(d); err != nil {
+			if last[k], err = d.add(tx, gpus, at, v.terms.Zone); err != nil {
 				return err
 			}
-			d = LendingDay{Org: k.org, Class: k.class, Day: end, Until: end}
 		}
+		from = at
+	}
+	for _, d := range last {
 		if err := tx.SaveLendingDay(d); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// add counts so many GPUs from where the day has come to up to an instant. Days
+// that are over are saved, the last one is returned.
+func (d LendingDay) add(tx Tx, gpus int, to pool.Instant, zone *time.Location) (LendingDay, error) {
+	for d.Until < to {
+		end := min(to, pool.NextMidnight(d.Day, zone))
+		d.Unused += pool.GPUMillis(int64(gpus) * int64(end-d.Until))
+		d.Until = end
+		if end == to {
+			break
+		}
+		if err := tx.SaveLendingDay(d); err != nil {
+			return d, err
+		}
+		d = LendingDay{Org: d.Org, Class: d.Class, Day: end, Until: end}
+	}
+	return d, nil
+}
+
+// unusedLendable is that of an instant, with what runs in the view.
+func (v view) unusedLendable(at pool.Instant) map[lenderKey]int {
+	s := quota.Snapshot{Running: v.snap.Running}
+	for _, o := range v.terms.Orgs {
+		q := quota.Org{ID: o.ID}
+		for _, c := range v.terms.Quota(o.ID, at) {
+			q.Quotas = append(q.Quotas, quota.Quota{Class: c.Class, Nominal: c.Nominal, LendLimit: &c.Lend})
+		}
+		s.Orgs = append(s.Orgs, q)
+	}
+	for _, n := range v.terms.Nodes {
+		if n.Class != "" {
+			s.Nodes = append(s.Nodes, v.terms.hardwareAt(n, at))
+		}
+	}
+	return unusedLendable(s, at)
 }
 
 type lenderKey struct {
@@ -62,7 +103,7 @@ type nodeKey struct {
 
 // unusedLendable is, per member and class, how many GPUs of its quota it does
 // not use and lends; and the consortium's capacity beyond all guarantees.
-func unusedLendable(s quota.Snapshot) map[lenderKey]int {
+func unusedLendable(s quota.Snapshot, at pool.Instant) map[lenderKey]int {
 	own := map[lenderKey]int{}
 	held := map[nodeKey]int{}
 	for _, a := range s.Running {
@@ -87,7 +128,7 @@ func unusedLendable(s quota.Snapshot) map[lenderKey]int {
 	capacity := map[pool.ClassID]int{}
 	for _, n := range s.Nodes {
 		usable := max(0, n.GPUs-n.Foreign)
-		if n.State != quota.Ready { // as the engine counts it: what runs there until it ends
+		if n.State != quota.Ready || n.Maintenance.Contains(at) { // as the engine counts it: what runs there until it ends
 			usable = min(usable, held[nodeKey{n.ID, n.Class}])
 		}
 		capacity[n.Class] += usable

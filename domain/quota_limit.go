@@ -61,7 +61,7 @@ func (s *Service) SetLimit(ctx context.Context, a Actor, org pool.OrgID, class p
 			n := int(checkCount(&f, field, s, 0, int64(high)))
 			return &n
 		}
-		l.Borrow, l.Lend = choose("borrow", in.Borrow, q.PlanBorrow), choose("lend", in.Lend, q.PlanLend+q.Contributed)
+		l.Borrow, l.Lend = choose("borrow", in.Borrow, q.MostBorrow), choose("lend", in.Lend, q.MostLend)
 		if err := f.Err(); err != nil {
 			return err
 		}

@@ -172,6 +172,17 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"SaveSite", []string{operator}, func(p *domaintest.Pool, a domain.Actor) error {
 			return second(p.Service.SaveSite(ctx, a, "lindenholm", "Lindenholm"))
 		}},
+		{"AddTimePolicy", []string{operator}, func(p *domaintest.Pool, a domain.Actor) error {
+			_, _, err := p.Service.AddTimePolicy(ctx, a, domain.TimePolicyInput{Name: "Closed", Closed: true, From: "08:00", To: "18:00"})
+			return err
+		}},
+		{"TimePolicies", []string{operator}, func(p *domaintest.Pool, a domain.Actor) error { return second(p.Service.TimePolicies(ctx, a)) }},
+		{"ScheduleOf", see, func(p *domaintest.Pool, a domain.Actor) error { return second(p.Service.ScheduleOf(ctx, a, p.Org)) }},
+		{"Announce", []string{operator}, func(p *domaintest.Pool, a domain.Actor) error {
+			return second(p.Service.Announce(ctx, a, domain.AnnouncementInput{Text: "Hello", End: "2026-12-24 00:00"}))
+		}},
+		{"AnnouncementsPast", []string{operator}, func(p *domaintest.Pool, a domain.Actor) error { return second(p.Service.AnnouncementsPast(ctx, a)) }},
+		{"Maintenance", []string{operator}, func(p *domaintest.Pool, a domain.Actor) error { return second(p.Service.Maintenance(ctx, a)) }},
 		{"Nodes", []string{operator}, func(p *domaintest.Pool, a domain.Actor) error { return second(p.Service.Nodes(ctx, a)) }},
 		{"AssignNode", []string{operator}, func(p *domaintest.Pool, a domain.Actor) error {
 			return second(p.Service.AssignNode(ctx, a, p.Node, node))

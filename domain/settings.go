@@ -27,6 +27,7 @@ type Settings struct {
 	Demo          bool
 	TestPool      bool
 	Fair          bool // fair reclaim between borrowers
+	OwnPriority   bool // a member's work of higher priority may stop its own of lower
 	Configured    bool // the operator has finished the set-up
 	CreatedAt     pool.Instant
 }

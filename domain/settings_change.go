@@ -24,6 +24,7 @@ type SettingsInput struct {
 	Seller             Party
 	Bank               string
 	Fair               bool
+	OwnPriority        bool
 }
 
 // MaxRunHours is the longest maximum run time of any job: 31 days.
@@ -42,7 +43,7 @@ func (s *Service) SaveSettings(ctx context.Context, a Actor, in SettingsInput) (
 		return Settings{}, err
 	}
 	var f Fields
-	n := Settings{Fair: in.Fair, Signal: in.Signal, Zone: trimmed(in.Zone), Bank: trimmed(in.Bank), NameZH: trimmed(in.NameZH),
+	n := Settings{Fair: in.Fair, OwnPriority: in.OwnPriority, Signal: in.Signal, Zone: trimmed(in.Zone), Bank: trimmed(in.Bank), NameZH: trimmed(in.NameZH),
 		InvoicePrefix: trimmed(in.InvoicePrefix), Configured: true}
 	n.Name = checkName(&f, "name", in.Name)
 	checkLine(&f, "name_zh", n.NameZH, false, maxName)

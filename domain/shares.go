@@ -60,13 +60,35 @@ func (t Terms) divide(org pool.OrgID, quotas []quota.Quota, at pool.Instant) (ow
 			continue
 		}
 		whole := row(c.ID)
-		shrink(parts, whole.Nominal)
-		for _, q := range parts {
+		now := slices.Clone(parts)
+		shrink(now, whole.Nominal)
+		rows := make([]quota.Quota, len(parts))
+		for i, q := range now {
 			whole.Nominal -= q.Guaranteed
-			projects[q.Project] = append(projects[q.Project], quota.Quota{Class: c.ID, Nominal: q.Guaranteed, BorrowLimit: q.Borrow})
+			rows[i] = quota.Quota{Class: c.ID, Nominal: q.Guaranteed, BorrowLimit: q.Borrow}
+		}
+		whole.Ahead = slices.Clone(whole.Ahead)
+		for k := range whole.Ahead { // each step divides anew
+			step := &whole.Ahead[k]
+			then := slices.Clone(parts)
+			shrink(then, step.Nominal)
+			for i, q := range then {
+				step.Nominal -= q.Guaranteed
+				rows[i].Ahead = append(rows[i].Ahead, quota.QuotaStep{From: step.From, Nominal: q.Guaranteed, BorrowLimit: orNoLimit(q.Borrow), LendLimit: quota.NoLimit})
+			}
+		}
+		for i, q := range parts {
+			projects[q.Project] = append(projects[q.Project], rows[i])
 		}
 	}
 	return own, projects
+}
+
+func orNoLimit(n *int) int {
+	if n == nil {
+		return quota.NoLimit
+	}
+	return *n
 }
 
 // shrink cuts parts that are more than the whole in proportion, by largest

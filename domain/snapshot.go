@@ -62,7 +62,7 @@ func snapshotWithoutLoans(tx Tx) (view, error) {
 		return v, err
 	}
 	st := v.terms.Settings
-	v.snap.Policy = quota.Policy{FairReclaim: st.Fair, AdmissionPaused: st.Paused, Notice: st.Notice,
+	v.snap.Policy = quota.Policy{FairReclaim: st.Fair, OwnPriority: st.OwnPriority, AdmissionPaused: st.Paused, Notice: st.Notice,
 		DrainLimit: st.Notice + st.SetupGrace, HalfLife: halfLife, CutNotice: cutNotice, ReserveAfter: reserveAfter}
 	if v.snap.Version, err = tx.Version(); err != nil {
 		return v, err
@@ -83,12 +83,14 @@ func (v *view) hardware(Tx) error {
 		if n.Class == "" {
 			continue
 		}
-		v.snap.Nodes = append(v.snap.Nodes, hardwareOf(n))
+		v.snap.Nodes = append(v.snap.Nodes, v.terms.hardwareAt(n, v.now))
 	}
+	v.snap.Windows = v.terms.windows(v.now)
 	return nil
 }
 
-func hardwareOf(n Node) quota.Node {
+// hardwareAt is a node as the engine sees it at an instant.
+func (t Terms) hardwareAt(n Node, at pool.Instant) quota.Node {
 	q := quota.Node{ID: n.ID, Class: n.Class, Site: n.Site, Contributor: n.Contributor, GPUs: n.GPUs, Foreign: n.Foreign}
 	switch {
 	case n.State == NodeDown:
@@ -98,6 +100,7 @@ func hardwareOf(n Node) quota.Node {
 	default:
 		q.State = quota.Ready
 	}
+	q.Maintenance, _ = t.maintenanceOf(n, at)
 	return q
 }
 
@@ -110,12 +113,8 @@ func (v *view) members(Tx) error {
 		if ok && len(sub.Pauses) > 0 {
 			q.Paused = strings.Join(slices.Concat(o.Pauses, sub.Pauses), ", ")
 		}
-		for _, c := range v.terms.Quota(o.ID, v.now) {
-			borrow, lend := c.Borrow, c.Lend
-			q.Quotas = append(q.Quotas, quota.Quota{Class: c.Class, Nominal: c.Nominal, BorrowLimit: &borrow, LendLimit: &lend})
-		}
 		var parts map[pool.ProjectID][]quota.Quota
-		q.Quotas, parts = v.terms.divide(o.ID, q.Quotas, v.now)
+		q.Quotas, parts = v.terms.divide(o.ID, v.terms.quotas(o.ID, v.now), v.now)
 		maps.Copy(shares, parts)
 		v.snap.Orgs = append(v.snap.Orgs, q)
 	}
@@ -125,7 +124,7 @@ func (v *view) members(Tx) error {
 			pauses = slices.Concat(pauses, []string{"archived"})
 		}
 		v.snap.Projects = append(v.snap.Projects, quota.Project{ID: p.ID, Org: p.Org, Quotas: shares[p.ID], Paused: strings.Join(pauses, ", "),
-			Sites: p.Sites, OwnNodesOnly: p.Nodes == "own", NoSharedNode: p.Nodes == "unshared"})
+			Sites: p.Sites, NodeOwners: p.NodeOwners, OwnNodesOnly: p.Nodes == "own", NoSharedNode: p.Nodes == "unshared"})
 	}
 	return nil
 }
@@ -188,10 +187,14 @@ func (v *view) work(tx Tx) error {
 
 // running is an attempt as the engine sees it, without its charges.
 func running(a Attempt) quota.Attempt {
-	return quota.Attempt{ID: a.ID, Org: a.Org, Project: a.Project, User: a.User, Class: a.Class,
+	q := quota.Attempt{ID: a.ID, Org: a.Org, Project: a.Project, User: a.User, Class: a.Class,
 		Placement: toQuota(a.Placement), Tier: a.Tier, Priority: a.Priority, Started: a.AdmittedAt, MaxEnd: a.MaxEnd,
 		MinRunUntil: a.AdmittedAt.Add(minimumRun), Split: a.Split,
 		Stopping: a.StopSent != 0 || a.StopAt != 0 && !a.StopReason.ByEngine(), GuaranteedUntil: a.GuaranteedUntil, Notice: stopRules[a.StopReason], StopAt: a.StopAt}
+	if a.StopReason.planned() { // the calendar stops it: the engine counts on its GPUs then
+		q.Stopping, q.MaxEnd = true, min(q.MaxEnd, a.StopAt)
+	}
+	return q
 }
 
 // pending is a job as the engine sees it. used is what its earlier attempts

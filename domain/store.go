@@ -33,6 +33,7 @@ type Tx interface {
 	AccountTx
 	SubscriptionTx
 	NodeTx
+	TimeTx
 	JobTx
 	AttemptTx
 	LedgerTx
@@ -59,7 +60,7 @@ type SettingsTx interface {
 	// Memo is load, or what an earlier View loaded under the key while nothing
 	// that changes seldom has changed: settings, people, members, projects,
 	// catalogue, prices, subscriptions, limits, caps, sites, nodes,
-	// contributions, purchase orders. The value is shared: never change it.
+	// contributions, purchase orders, time policies, announcements. The value is shared: never change it.
 	Memo(key string, load func() (any, error)) (any, error)
 	// Flag and SetFlag keep small named values, e.g. the hash of the operator code.
 	Flag(name string) (string, error) // empty when not set
@@ -172,6 +173,17 @@ type NodeTx interface {
 	SaveNode(n Node) error  // insert or replace
 	Contributions() ([]Contribution, error)
 	InsertContribution(c Contribution) error
+}
+
+// TimeTx keeps what the operator arranges by time. Rows are never edited, only
+// ended, once: ending one that has ended is Conflict.
+type TimeTx interface {
+	TimePolicies() ([]TimePolicy, error) // ended ones too, by CreatedAt
+	InsertTimePolicy(p TimePolicy) error
+	EndTimePolicy(id string, at pool.Instant) error
+	Announcements() ([]Announcement, error) // ended ones too, by Start
+	InsertAnnouncement(a Announcement) error
+	EndAnnouncement(id string, at pool.Instant) error
 }
 
 // JobFilter selects jobs of a page; zero fields select all.

@@ -141,7 +141,7 @@ func TestLimitsStayWithinThePlan(t *testing.T) {
 	ok[domain.Limit](t)(s.SetLimit(ctx, p.Owner, p.Org, p.Class, domain.LimitInput{Borrow: "2", Lend: "0"}))
 	ok[domain.Limit](t)(s.SetLimit(ctx, p.Owner, p.Org, p.Class, domain.LimitInput{Borrow: "3"}))
 	p.Clock.Add(time.Second)
-	if q := ok[[]domain.ClassQuota](t)(s.QuotaOf(ctx, p.Member, p.Org))[0]; q.Borrow != 3 || q.Lend != 4 || q.PlanBorrow != 6 {
+	if q := ok[[]domain.ClassQuota](t)(s.QuotaOf(ctx, p.Member, p.Org))[0]; q.Borrow != 3 || q.Lend != 4 || q.MostBorrow != 6 {
 		t.Errorf("%+v", q)
 	}
 	_, err := s.SetLimit(ctx, p.Owner, p.Org, "b200", domain.LimitInput{})

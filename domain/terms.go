@@ -30,6 +30,8 @@ type Terms struct {
 	Orgs          []Organisation
 	Projects      []Project
 	Orders        []PurchaseOrder
+	Policies      []TimePolicy   // by CreatedAt
+	Announcements []Announcement // by Start
 	rows          []rating.PriceRow
 }
 
@@ -63,6 +65,8 @@ func readTerms(tx Tx) (Terms, error) {
 		func() (err error) { t.Orgs, err = tx.Orgs(); return err },
 		func() (err error) { t.Projects, err = tx.AllProjects(); return err },
 		func() (err error) { t.Orders, err = tx.AllOrders(); return err },
+		func() (err error) { t.Policies, err = tx.TimePolicies(); return err },
+		func() (err error) { t.Announcements, err = tx.Announcements(); return err },
 	} {
 		if err := read(); err != nil {
 			return t, err
@@ -301,21 +305,36 @@ func (t Terms) AccountOf(p pool.ProjectID, at pool.Instant) pool.AccountID {
 }
 
 // ClassQuota is what an organisation has of a class at an instant: the plan
-// version in force, its contributions, and the owner's dated choices.
+// version in force, its contributions, the time policies that hold, and the
+// owner's dated choices.
 type ClassQuota struct {
 	Class       pool.ClassID
 	Nominal     int
 	Borrow      int
 	Lend        int
-	PlanBorrow  int
-	PlanLend    int
+	MostBorrow  int // that the owner may choose
+	MostLend    int // that the owner may choose, contributed GPUs included
 	Included    pool.GPUMillis
 	Contributed int
+	Policies    []string // names of the time policies that hold
 }
 
 // Quota of the organisation at an instant, by class in the plan's order.
-// Without a subscription only contributed quota is left.
+// Without a subscription only contributed quota is left. A class without a row
+// is not in its plan: it has no quota there and borrows none; what is idle is
+// open to it as spot.
 func (t Terms) Quota(org pool.OrgID, at pool.Instant) []ClassQuota {
+	var holding []TimePolicy
+	for _, p := range t.Policies {
+		if !p.Closed && p.Org == org && p.holds(at, t.Zone) {
+			holding = append(holding, p)
+		}
+	}
+	return t.quota(org, at, holding)
+}
+
+// quota is Quota while these time policies hold.
+func (t Terms) quota(org pool.OrgID, at pool.Instant, holding []TimePolicy) []ClassQuota {
 	var out []ClassQuota
 	of := func(class pool.ClassID) *ClassQuota {
 		for i := range out {
@@ -329,7 +348,7 @@ func (t Terms) Quota(org pool.OrgID, at pool.Instant) []ClassQuota {
 	if s, ok := t.Subscription(org, at); ok {
 		for _, c := range t.Versions[s.Version].Classes {
 			*of(c.Class) = ClassQuota{Class: c.Class, Nominal: c.Guaranteed, Borrow: c.BorrowLimit, Lend: c.LendLimit,
-				PlanBorrow: c.BorrowLimit, PlanLend: c.LendLimit, Included: c.Included}
+				MostBorrow: c.BorrowLimit, MostLend: c.LendLimit, Included: c.Included}
 		}
 	}
 	for _, c := range t.Contributions {
@@ -337,20 +356,22 @@ func (t Terms) Quota(org pool.OrgID, at pool.Instant) []ClassQuota {
 			q := of(c.Class)
 			q.Nominal += c.Quota
 			q.Lend += c.Quota
+			q.MostLend += c.Quota
 			q.Contributed += c.Quota
 		}
 	}
+	apply(holding, of)
 	for _, l := range t.Limits {
 		if l.Org != org || l.From > at {
 			continue
 		}
 		q := of(l.Class)
-		q.Borrow, q.Lend = q.PlanBorrow, q.PlanLend+q.Contributed
+		q.Borrow, q.Lend = q.MostBorrow, q.MostLend
 		if l.Borrow != nil {
-			q.Borrow = min(*l.Borrow, q.PlanBorrow)
+			q.Borrow = min(*l.Borrow, q.MostBorrow)
 		}
 		if l.Lend != nil {
-			q.Lend = min(*l.Lend, q.PlanLend+q.Contributed)
+			q.Lend = min(*l.Lend, q.MostLend)
 		}
 	}
 	return out

@@ -32,7 +32,7 @@ func (v *visit) quotaPage(class pool.ClassID, in domain.LimitInput, r refusal) e
 	blocks := []templ.Component{bars, t.Show()}
 	for _, q := range d.Quotas {
 		t.Rows = append(t.Rows, row(head(q.Name, ""), num(number(q.Nominal)), num(number(q.OwnUsed)), num(number(q.Lent)), num(number(q.Free())), num(number(q.Borrowed)),
-			num(number(q.Borrow)+" / "+number(q.PlanBorrow)), num(number(q.Lend)+" / "+number(q.PlanLend+q.Contributed)), num(number(q.Spot))))
+			num(number(q.Borrow)+" / "+number(q.MostBorrow)), num(number(q.Lend)+" / "+number(q.MostLend)), num(number(q.Spot))))
 	}
 	blocks[1] = t.Show()
 	blocks = append(blocks, v.quotaTrees(tree)...)
@@ -137,8 +137,8 @@ func (s *Server) opWeight(v *visit) error {
 func (v *visit) limitForm(q domain.QuotaNow, in domain.LimitInput, r refusal) views.Form {
 	id := string(q.Class)
 	return views.Form{ID: "limit-" + id, Title: v.T("Limits of %s", q.Name), Action: v.orgPath("/quota/" + id), Nonce: newNonce(), Problem: r.whole, Submit: v.T("Set the limits"), Fields: []views.Input{
-		{Kind: "number", Field: ui.Field{Name: "borrow", ID: "f-borrow-" + id, Label: v.T("Borrow at most"), Unit: v.T("GPUs"), Value: in.Borrow, Error: r.at["borrow"], InputMode: "numeric", Hint: v.T("0 to %d; empty is the plan's.", q.PlanBorrow)}},
-		{Kind: "number", Field: ui.Field{Name: "lend", ID: "f-lend-" + id, Label: v.T("Lend at most"), Unit: v.T("GPUs"), Value: in.Lend, Error: r.at["lend"], InputMode: "numeric", Hint: v.T("0 to %d; empty is the plan's. Lending earns the lender's share of the price.", q.PlanLend+q.Contributed)}},
+		{Kind: "number", Field: ui.Field{Name: "borrow", ID: "f-borrow-" + id, Label: v.T("Borrow at most"), Unit: v.T("GPUs"), Value: in.Borrow, Error: r.at["borrow"], InputMode: "numeric", Hint: v.T("0 to %d; empty is the plan's.", q.MostBorrow)}},
+		{Kind: "number", Field: ui.Field{Name: "lend", ID: "f-lend-" + id, Label: v.T("Lend at most"), Unit: v.T("GPUs"), Value: in.Lend, Error: r.at["lend"], InputMode: "numeric", Hint: v.T("0 to %d; empty is the plan's. Lending earns the lender's share of the price.", q.MostLend)}},
 	}}
 }
 

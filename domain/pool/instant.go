@@ -119,17 +119,7 @@ func ParseMonth(s string) (Month, error) {
 // it is the moment of the change, where they show it twice the first of both,
 // where the zone left the whole day out the start of the next.
 func DayStart(y int, m time.Month, d int, loc *time.Location) Instant {
-	day := time.Date(y, m, d, 0, 0, 0, 0, time.UTC) // as if the zone were UTC
-	first := Never
-	for _, near := range []int{-1, 1} {
-		_, offset := day.AddDate(0, 0, near).In(loc).Zone()
-		t := day.Add(-time.Duration(offset) * time.Second)
-		ty, tm, td := t.In(loc).Date()
-		if !time.Date(ty, tm, td, 0, 0, 0, 0, time.UTC).Before(day) {
-			first = min(first, At(t))
-		}
-	}
-	return first
+	return WallClock(y, m, d, 0, loc)
 }
 
 // NextMidnight is the first midnight of the zone strictly after i. Where a

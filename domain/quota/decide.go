@@ -266,7 +266,7 @@ func (e *engine) nodesFor(j *job, c int32) []int32 {
 // window is the end of a time policy that keeps a job from starting now, 0
 // when none does. What nobody can stop must also end before the next begins.
 func (e *engine) window(j *job, c int32) pool.Instant {
-	until := pool.Instant(0)
+	until := e.crossing(j, c)
 	for _, w := range e.in.Windows {
 		if w.Org != "" && w.Org != e.orgs[j.org].id || w.Class != "" && w.Class != e.classes[c].ID || w.Tier != "" && w.Tier != j.tier {
 			continue

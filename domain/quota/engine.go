@@ -27,8 +27,9 @@ type engine struct {
 	ledger   ledger
 	whole    []int // what quota could ever give of a class, closed nodes included
 
-	anyPrivate     bool // some project shares no node
-	anyMaintenance bool // some open node has maintenance ahead
+	anyPrivate     bool          // some project shares no node
+	anyMaintenance bool          // some open node has maintenance ahead
+	ahead          [][]QuotaStep // by class and organisation; nil when no quota changes
 
 	nodes []node
 	racks []rack
@@ -351,6 +352,7 @@ func (e *engine) indexQuotas() {
 				e.problem("quota of %v names the unknown class %q", id, q.Class)
 				continue
 			}
+			q = q.at(e.now)
 			x := e.ledger.at(c, a)
 			x.nominal += count(e, q.Nominal, "quota", id)
 			if q.BorrowLimit != nil {
@@ -381,6 +383,7 @@ func (e *engine) indexQuotas() {
 	for c := range e.classes {
 		e.ledger.settle(int32(c))
 	}
+	e.indexAhead()
 }
 
 // weigh reads what an organisation weighs in each class.

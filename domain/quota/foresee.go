@@ -43,10 +43,27 @@ func newBounds(e *engine, plan Plan) bounds {
 // when none can be told.
 func (b *bounds) latest(id pool.JobID) pool.Instant {
 	t := b.start(id)
-	if t != pool.Never && t.Sub(b.e.now) > horizon {
+	if t != pool.Never && (t.Sub(b.e.now) > horizon || t >= b.e.steady() || b.crosses(id, t)) {
 		return pool.Never
 	}
 	return t
+}
+
+// crosses says whether a change of its organisation's quota may keep a
+// guaranteed job from starting by then.
+func (b *bounds) crosses(id pool.JobID, by pool.Instant) bool {
+	i, ok := b.e.jobAt(id)
+	if !ok || b.e.jobs[i].tier != pool.Guaranteed {
+		return false
+	}
+	for _, c := range b.e.jobs[i].classes {
+		for _, s := range b.e.stepsOf(c, b.e.jobs[i].org) {
+			if l := b.e.jobs[i].longest; l <= 0 || s.From < by+l {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // startable says whether a job can start some time with the pool as it is.

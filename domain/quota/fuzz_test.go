@@ -33,7 +33,8 @@ func contradictory(rt *rapid.T) {
 	var s Snapshot
 	for range rapid.IntRange(0, 6).Draw(rt, "rows") {
 		limit := n.Draw(rt, "n")
-		q := []Quota{{Class: pool.ClassID(ids.Draw(rt, "id")), Nominal: n.Draw(rt, "n"), BorrowLimit: &limit, LendLimit: &limit}}
+		q := []Quota{{Class: pool.ClassID(ids.Draw(rt, "id")), Nominal: n.Draw(rt, "n"), BorrowLimit: &limit, LendLimit: &limit,
+			Ahead: []QuotaStep{{From: at.Draw(rt, "at"), Nominal: n.Draw(rt, "n"), BorrowLimit: limit, LendLimit: limit}}}}
 		where := []NodeGPUs{{pool.NodeID(ids.Draw(rt, "id")), n.Draw(rt, "n")}}
 		tier := pool.Tier(rapid.SampledFrom([]string{"", "guaranteed", "burst", "spot"}).Draw(rt, "tier"))
 		charge := []Charge{{Budget: BudgetID(ids.Draw(rt, "id")), Price: money.Price(n.Draw(rt, "n"))}}

@@ -25,6 +25,7 @@ func (m *moment) add(t pool.Instant) {
 // though nothing happens, with its plan taken up; pool.Never when there is none.
 func (e *engine) next() pool.Instant {
 	m := moment{e.now, pool.Never}
+	m.add(e.steady())
 	e.nextOfNodes(&m)
 	e.nextOfLimits(&m)
 	if e.nextOfJobs(&m) {

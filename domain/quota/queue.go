@@ -370,6 +370,9 @@ func (e *engine) neverFits(j *job, c int32) (pool.Reason, bool) {
 		return pool.Reason{Code: pool.NeverFits, Class: id, Need: int64(j.units), Limit: int64(min(limit, max(0, most)))}, true
 	}
 	if j.units > most {
+		if t := e.comes(j, c); t != 0 {
+			return pool.Reason{Code: pool.PolicyWindow, Class: id, Until: t}, true
+		}
 		return pool.Reason{Code: pool.NeverFits, Class: id, Need: int64(j.units), Limit: int64(max(0, most))}, true
 	}
 	return pool.Reason{}, false

@@ -64,6 +64,8 @@ type Quota struct {
 	BorrowLimit *int // most GPUs above the nominal; nil = unlimited
 	LendLimit   *int // most unused GPUs that others may use; nil = all
 	Weight      *int // of an organisation in the class; nil = its Org.Weight
+	// Ahead is what time policies make of it later, in order.
+	Ahead []QuotaStep
 }
 
 // Org is a child of the consortium. What the hardware has beyond the quotas

@@ -126,7 +126,8 @@ func (st *State) differs(s *Snapshot) bool {
 func sameQuotas(x, y []Quota) bool {
 	limit := func(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
 	return slices.EqualFunc(x, y, func(a, b Quota) bool {
-		return a.Class == b.Class && a.Nominal == b.Nominal && limit(a.BorrowLimit, b.BorrowLimit) && limit(a.LendLimit, b.LendLimit) && limit(a.Weight, b.Weight)
+		return a.Class == b.Class && a.Nominal == b.Nominal && limit(a.BorrowLimit, b.BorrowLimit) && limit(a.LendLimit, b.LendLimit) && limit(a.Weight, b.Weight) &&
+			slices.Equal(a.Ahead, b.Ahead)
 	})
 }
 

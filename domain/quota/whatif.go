@@ -116,6 +116,11 @@ func (c Change) grant(s *Snapshot) error {
 			q, qs = len(qs), append(qs, Quota{Class: g.Class})
 		}
 		qs[q].Nominal += g.GPUs
+		qs[q].Ahead = slices.Clone(qs[q].Ahead)
+		for i := range qs[q].Ahead {
+			qs[q].Ahead[i].Nominal += g.GPUs
+			qs[q].Ahead[i].LendLimit += g.GPUs
+		}
 		if l := qs[q].LendLimit; l != nil {
 			more := *l + g.GPUs
 			qs[q].LendLimit = &more

@@ -13,6 +13,7 @@ func Rows() []any {
 		orgRow{}, membershipRow{}, invitationRow{}, projectRow{}, projectMemberRow{}, projectAccountRow{},
 		classRow{}, planRow{}, planVersionRow{}, planClassRow{}, priceListRow{}, priceRow{},
 		accountRow{}, orderRow{}, subscriptionRow{}, limitRow{}, weightRow{}, projectQuotaRow{}, capRow{}, siteRow{}, nodeRow{}, contributionRow{},
+		timePolicyRow{}, announcementRow{},
 		jobRow{}, jobLogRow{}, attemptRow{}, coverRow{}, promiseRow{}, observationRow{}, meterRow{}, segmentRow{}, lendingDayRow{}, loanUseRow{}, toldStartRow{},
 		invoiceRow{}, invoiceStateRow{}, paymentRow{}, auditRow{}, outboxRow{}, nonceRow{},
 	}

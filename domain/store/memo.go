@@ -12,7 +12,7 @@ var settled = map[string]bool{
 	"settings": true, "users": true, "organisations": true, "memberships": true, "projects": true, "project_members": true,
 	"project_accounts": true, "gpu_classes": true, "plans": true, "plan_versions": true, "plan_classes": true, "price_lists": true,
 	"price_rows": true, "subscriptions": true, "quota_limits": true, "quota_weights": true, "project_quotas": true, "spending_caps": true, "sites": true, "nodes": true,
-	"contributions": true, "purchase_orders": true,
+	"contributions": true, "purchase_orders": true, "time_policies": true, "announcements": true,
 }
 
 // memo keeps what was loaded under one terms version.

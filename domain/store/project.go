@@ -16,6 +16,7 @@ type projectRow struct {
 	Created      pool.Instant   `gorm:"column:created_at"`
 	Pauses       string         `gorm:"column:pauses"`
 	Archived     bool           `gorm:"column:archived"`
+	NodeOwners   string         `gorm:"column:node_owners"`
 }
 
 func (projectRow) TableName() string { return "projects" }
@@ -26,11 +27,14 @@ func projectOf(r projectRow) (domain.Project, error) {
 	if err := fromJSON("sites", r.Sites, &p.Sites); err != nil {
 		return p, err
 	}
+	if err := fromJSON("node_owners", r.NodeOwners, &p.NodeOwners); err != nil {
+		return p, err
+	}
 	return p, fromJSON("pauses", r.Pauses, &p.Pauses)
 }
 
 func rowOfProject(p domain.Project) projectRow {
-	return projectRow{p.ID, p.Org, p.Name, p.Budget, p.BudgetPeriod, toJSON(p.Sites), p.Nodes, p.CreatedAt, toJSON(p.Pauses), p.Archived}
+	return projectRow{p.ID, p.Org, p.Name, p.Budget, p.BudgetPeriod, toJSON(p.Sites), p.Nodes, p.CreatedAt, toJSON(p.Pauses), p.Archived, toJSON(p.NodeOwners)}
 }
 
 type projectMemberRow struct {
@@ -87,7 +91,7 @@ func (t *tx) UpdateProject(p domain.Project) error {
 	if err := needed(p.ID, p.Org); err != nil {
 		return err
 	}
-	return change(t, rowOfProject(p), []string{"name", "budget", "budget_period", "sites", "nodes", "pauses", "archived"},
+	return change(t, rowOfProject(p), []string{"name", "budget", "budget_period", "sites", "nodes", "pauses", "archived", "node_owners"},
 		"org_id = ? AND id = ?", p.Org, p.ID)
 }
 

@@ -33,6 +33,7 @@ type settingsRow struct {
 	Fair          bool         `gorm:"column:fair"`
 	Configured    bool         `gorm:"column:configured"`
 	Created       pool.Instant `gorm:"column:created_at"`
+	OwnPriority   bool         `gorm:"column:own_priority"`
 }
 
 func (settingsRow) TableName() string { return "settings" }
@@ -52,7 +53,7 @@ func (t *tx) Settings() (domain.Settings, error) {
 		DefaultMaxRun: duration(r.DefaultRun), LongestMaxRun: duration(r.LongestRun), InvoicePrefix: r.InvoicePrefix,
 		Seller: domain.Party{Name: r.SellerName, Address: r.SellerAddress, Country: r.SellerCountry, TaxID: r.SellerTaxID},
 		Bank:   r.Bank, Paused: r.Paused, Demo: r.Demo, TestPool: r.TestPool, Fair: r.Fair, Configured: r.Configured,
-		CreatedAt: r.Created,
+		CreatedAt: r.Created, OwnPriority: r.OwnPriority,
 	}, nil
 }
 
@@ -63,11 +64,11 @@ func (t *tx) SaveSettings(s domain.Settings) error {
 		DefaultRun: millis(s.DefaultMaxRun), LongestRun: millis(s.LongestMaxRun), InvoicePrefix: s.InvoicePrefix,
 		SellerName: s.Seller.Name, SellerAddress: s.Seller.Address, SellerCountry: s.Seller.Country, SellerTaxID: s.Seller.TaxID,
 		Bank: s.Bank, Paused: s.Paused, Demo: s.Demo, TestPool: s.TestPool, Fair: s.Fair, Configured: s.Configured,
-		Created: s.CreatedAt,
+		Created: s.CreatedAt, OwnPriority: s.OwnPriority,
 	}
 	return put(t, r, []string{"id"}, []string{"name", "name_zh", "currency", "exponent", "zone", "grace_ms", "setup_grace_ms",
 		"notice_ms", "signal", "default_run_ms", "longest_run_ms", "invoice_prefix", "seller_name", "seller_address",
-		"seller_country", "seller_tax_id", "bank", "paused", "demo", "test_pool", "fair", "configured", "created_at"})
+		"seller_country", "seller_tax_id", "bank", "paused", "demo", "test_pool", "fair", "configured", "created_at", "own_priority"})
 }
 
 type clockRow struct {
