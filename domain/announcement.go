@@ -57,6 +57,20 @@ func (t Terms) maintenanceOf(n Node, now pool.Instant) (v pool.Interval, texts [
 	return v, texts
 }
 
+// announcedBefore is how long before it begins a maintenance stands on the pages.
+const announcedBefore = 7 * 24 * time.Hour
+
+// Announced is what stands on every page at an instant, by start.
+func (t Terms) Announced(now pool.Instant) []Announcement {
+	return only(t.Announcements, func(a Announcement) bool {
+		v := a.Interval()
+		if a.Maintenance {
+			v.Start = v.Start.Add(-announcedBefore)
+		}
+		return !a.Interval().Empty() && v.Contains(now)
+	})
+}
+
 // AnnouncementInput is the operator's form, as typed.
 type AnnouncementInput struct {
 	Text        string

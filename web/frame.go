@@ -30,7 +30,7 @@ var orgPlaces = []struct {
 }
 
 var operatorPlaces = []place{
-	{"/op", "Pool", "pool", "h"}, {"/op/queue", "Queue", "queue", "w"}, {"/op/quota", "Quota", "gauge", "q"}, {"/op/nodes", "Nodes", "node", "n"},
+	{"/op", "Pool", "pool", "h"}, {"/op/queue", "Queue", "queue", "w"}, {"/op/quota", "Quota", "gauge", "q"}, {"/op/policies", "Time policies", "wait", "y"}, {"/op/announcements", "Announcements", "bell", "a"}, {"/op/nodes", "Nodes", "node", "n"},
 	{"/op/members", "Members", "building", "m"}, {"/op/classes", "GPU types", "box", "c"}, {"/op/plans", "Plans", "card", ""},
 	{"/op/prices", "Prices", "price", ""}, {"/op/closing", "Closing", "lock", "l"}, {"/op/invoices", "Invoices", "file", ""},
 	{"/op/settings", "Settings", "gear", "s"}, {"/op/audit", "Audit", "history", ""},
@@ -52,7 +52,7 @@ func (v *visit) frame(p *views.Page) {
 		return
 	}
 	p.User = &views.User{Name: v.user.Name, Initials: initials(v.user.Name), Email: v.user.Email, Account: "/account", SignOut: "/signout", Nonce: newNonce()}
-	p.Notices = append(v.said(), p.Notices...)
+	p.Notices = slices.Concat(v.said(), v.announced(), p.Notices)
 	org := v.org
 	if org == "" && len(v.orgs) > 0 && !v.actor.Operator {
 		org = v.orgs[0].ID

@@ -42,6 +42,8 @@ var ends = map[domain.EndReason]struct{ sentence, advice string }{
 	domain.EndTakenBack:   {"Taken back", "Its GPUs belong to another organisation. Guaranteed jobs are never taken back by others."},
 	domain.EndGPULost:     {"Its node lost GPUs", "It starts again where there is room. The time from the notice on is free."},
 	domain.EndOverBudget:  {"The money for it ran out", "It starts again when finance raises the limit, or when the next month or order begins."},
+	domain.EndMaintenance: {"Stopped for maintenance", "It starts again elsewhere, or when the maintenance is over. The time from the notice on is free."},
+	domain.EndClosedHours: {"These hours are closed to it", "It starts again when they are over. The time from the notice on is free."},
 	domain.EndStopped:     {"Stopped", ""},
 	domain.EndNodeFault:   {"A node failed", "Nobody is charged for the failed time. Rerun it: the node takes no more jobs."},
 	domain.EndImage:       {"Image not found", "Check the name and the tag of the image, and that the nodes may pull it."},

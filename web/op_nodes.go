@@ -27,12 +27,16 @@ func (v *visit) nodesPage(in domain.Site, r refusal) error {
 	}
 	t := ui.Table{ID: "nodes", Caption: v.T("Nodes"), Topics: "pool", Columns: v.columns("Node", "State", "GPU type", "#GPUs", "#Unhealthy", "Site", "Put in by"),
 		Empty: ui.Empty{Title: v.T("No node yet"), Text: v.T("Nodes come from Nomad. Check that the cluster answers and that a GPU type selects its devices.")}}
+	away, err := s.Maintenance(v.ctx, v.actor)
+	if err != nil {
+		return err
+	}
 	for _, n := range nodes {
 		class := v.typeName(n.Class)
 		if class == "" {
 			class = v.T("none selects its devices")
 		}
-		t.Rows = append(t.Rows, row(sub(head(n.Name, "/op/nodes/"+string(n.ID)), string(n.ID)), badge(v.nodeState(n)), text(class), num(v.count(int64(n.GPUs))),
+		t.Rows = append(t.Rows, row(sub(head(n.Name, "/op/nodes/"+string(n.ID)), string(n.ID)), v.nodeCell(n, away[n.ID]), text(class), num(v.count(int64(n.GPUs))),
 			num(v.count(int64(len(n.Unhealthy)))), text(string(n.Site)), text(v.contributor(n.Contributor))))
 	}
 	places := ui.Table{ID: "sites", Caption: v.T("Sites"), Hidden: true, Columns: v.columns("Site", "Short name"), Empty: ui.Empty{Title: v.T("No site yet")}}
@@ -60,6 +64,18 @@ func (v *visit) nodeState(n domain.Node) ui.Badge {
 		return v.state("cordoned")
 	}
 	return v.state(string(n.State))
+}
+
+// nodeCell is its state, with a maintenance that is planned or under way.
+func (v *visit) nodeCell(n domain.Node, away pool.Interval) ui.Cell {
+	zone := v.settings.Location()
+	switch {
+	case away.Empty():
+		return badge(v.nodeState(n))
+	case away.Contains(v.now):
+		return sub(badge(v.nodeState(n), ui.ToneBadge(ui.Warn, v.T("In maintenance"))), v.T("until %s", v.business(away.End, zone).Text))
+	}
+	return sub(badge(v.nodeState(n)), v.T("Maintenance from %s to %s", v.business(away.Start, zone).Text, v.business(away.End, zone).Text))
 }
 
 func (v *visit) contributor(o pool.OrgID) string {

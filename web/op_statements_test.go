@@ -24,7 +24,7 @@ func TestTheOperatorsPagesAskTheSameHoweverManyMembersThereAre(t *testing.T) {
 		}
 		return storetest.Count(ctx)
 	}
-	pages := []string{"/op", "/op/members", "/op/classes", "/op/plans", "/op/prices", "/op/nodes", "/op/queue", "/op/quota", "/op/closing", "/op/invoices", "/op/settings", "/op/audit"}
+	pages := []string{"/op", "/op/members", "/op/classes", "/op/plans", "/op/prices", "/op/nodes", "/op/queue", "/op/quota", "/op/policies", "/op/announcements", "/op/closing", "/op/invoices", "/op/settings", "/op/audit"}
 	before := map[string]int64{}
 	for _, p := range pages {
 		asks(p) // reads what changes seldom

@@ -35,6 +35,11 @@ func (v *visit) quotaPage(class pool.ClassID, in domain.LimitInput, r refusal) e
 			num(number(q.Borrow)+" / "+number(q.MostBorrow)), num(number(q.Lend)+" / "+number(q.MostLend)), num(number(q.Spot))))
 	}
 	blocks[1] = t.Show()
+	schedule, err := v.server.service.ScheduleOf(v.ctx, v.actor, v.org)
+	if err != nil {
+		return err
+	}
+	blocks = append(blocks, v.schedule(schedule, tree.Names.Classes)...)
 	blocks = append(blocks, v.quotaTrees(tree)...)
 	if v.actor.Can(v.org, domain.ActQuota) {
 		for _, q := range d.Quotas {
@@ -46,6 +51,35 @@ func (v *visit) quotaPage(class pool.ClassID, in domain.LimitInput, r refusal) e
 		}
 	}
 	return v.show(r.status, views.Page{Title: v.T("Quota"), Heading: v.T("Quota"), Live: v.live(), Lead: v.T("What the plan guarantees, who uses it now, and how far you borrow and lend.")}, views.Arrange(blocks...))
+}
+
+// schedule is what time makes of the quota: the rules, and what changes next. Nothing where time changes nothing.
+func (v *visit) schedule(s domain.Schedule, classes map[pool.ClassID]string) []templ.Component {
+	if len(s.Policies) == 0 && len(s.Changes) == 0 {
+		return nil
+	}
+	rules := ui.Table{ID: "policies", Caption: v.T("Rules by time"), Topics: "org pool", Columns: v.columns("Rule", "GPU type", "What", "When", "State"),
+		Note: v.T("Hours and days are those of %s. Your own lower limits hold all the same.", v.settings.Zone), Empty: ui.Empty{Title: v.T("None")}}
+	for _, p := range s.Policies {
+		what := v.T("every GPU type")
+		if p.Class != "" {
+			what = named(classes, p.Class)
+		}
+		rules.Rows = append(rules.Rows, row(head(p.Name, ""), text(what), text(v.effects(p.TimePolicy)), text(v.hoursOf(p.TimePolicy)), v.holding(p)))
+	}
+	next := ui.Table{ID: "changes", Caption: v.T("What changes next"), Topics: "org pool", Columns: v.columns("From", "GPU type", "#Guaranteed", "#Borrow limit", "#Lend limit"),
+		Note: v.T("The next four weeks, at most 20 rows. What runs isn't stopped by a lower quota: flexible work above it is borrowed from then on."), Empty: ui.Empty{Title: v.T("Nothing changes in the next four weeks.")}}
+	change := func(a, b int) ui.Cell {
+		if a == b {
+			return num(number(b))
+		}
+		return num(v.T("%d → %d", a, b))
+	}
+	for _, c := range s.Changes {
+		next.Rows = append(next.Rows, row(when(v.business(c.From, v.settings.Location())), head(named(classes, c.After.Class), ""),
+			change(c.Before.Nominal, c.After.Nominal), change(c.Before.Borrow, c.After.Borrow), change(c.Before.Lend, c.After.Lend)))
+	}
+	return []templ.Component{rules.Show(), next.Show()}
 }
 
 // quotaTrees show, for each GPU type, the consortium, its organisations and their projects.

@@ -38,8 +38,9 @@ type visit struct {
 	orgs     []domain.Organisation
 	org      pool.OrgID // of the path, empty when it has none
 	format
-	nonce string // that the form was sent with
-	mark  int64  // of the hub, taken before anything was read
+	nonce string                // that the form was sent with
+	mark  int64                 // of the hub, taken before anything was read
+	news  []domain.Announcement // that stand on every page now
 }
 
 // adapt makes an echo handler of a route.
@@ -115,7 +116,12 @@ func (v *visit) identify() error {
 				v.speed = c.Speed
 			}
 		}
-		if err != nil || len(v.actor.Roles) == 0 {
+		if err != nil || !v.actor.SignedIn() {
+			return err
+		}
+		if terms, err := domain.LoadTerms(tx); err == nil {
+			v.news = terms.Announced(v.now)
+		} else if domain.CodeOf(err) != domain.NotFound { // a pool that isn't set up yet
 			return err
 		}
 		v.orgs = nil

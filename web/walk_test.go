@@ -94,6 +94,12 @@ var walks = map[string]expected{
 	"GET /op/invoices":                  onlyOperator(200),
 	"GET /op/invoices/:number":          onlyOperator(200),
 	"POST /op/invoices/:number/payment": onlyOperator(422),
+	"GET /op/policies":                  onlyOperator(200),
+	"POST /op/policies":                 onlyOperator(422),
+	"POST /op/policies/:policy/end":     onlyOperator(404),
+	"GET /op/announcements":             onlyOperator(200),
+	"POST /op/announcements":            onlyOperator(422),
+	"POST /op/announcements/:id/end":    onlyOperator(404),
 	"GET /op/settings":                  onlyOperator(200),
 	"POST /op/settings":                 onlyOperator(422),
 	"GET /op/audit":                     onlyOperator(200),
@@ -124,7 +130,7 @@ func (b *bundle) walkers() map[string]*browser {
 // walkPath fills in the parameters of a pattern with what exists in rheinau.
 func (b *bundle) walkPath(pattern, number string) string {
 	values := map[string]string{":org": string(b.Org), ":class": string(b.Class), ":plan": string(b.Campus.Plan), ":list": string(b.Prices.ID), ":node": string(b.Node),
-		":number": number, ":token": "no-such-token", ":project": string(b.Project.ID), ":account": string(b.Account.ID), ":user": string(b.Member.User)}
+		":number": number, ":token": "no-such-token", ":policy": "tp-none", ":id": "an-none", ":project": string(b.Project.ID), ":account": string(b.Account.ID), ":user": string(b.Member.User)}
 	for k, v := range b.orgValues() {
 		values[k] = v
 	}
