@@ -260,7 +260,7 @@ func (t Terms) viewOf(p TimePolicy, now pool.Instant) TimePolicyView {
 // TimePolicies of the whole pool for the operator: those that stand, then
 // those that are over, each by when it was made.
 func (s *Service) TimePolicies(ctx context.Context, a Actor) ([]TimePolicyView, error) {
-	if err := a.NeedOperator(); err != nil {
+	if err := a.NeedOperatorView(); err != nil {
 		return nil, err
 	}
 	var out []TimePolicyView

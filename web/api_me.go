@@ -144,8 +144,15 @@ func (s *Server) apiQuota(q *call) error {
 		Committed apiMoney      `json:"committed"`
 		PerHour   apiMoney      `json:"per_hour"`
 		Cap       *spendingCap  `json:"cap"`
+		// What time makes of it: rules, and the changes of the next four weeks.
+		Policies []apiTimePolicy  `json:"time_policies"`
+		Changes  []apiQuotaChange `json:"changes"`
 	}
-	out := quota{Month: d.Month.String(), Now: apiTime(d.Now), Classes: []apiQuotaRow{}, Projects: []share{}, Fee: q.amount(d.Fee), Charges: q.amount(d.Charges),
+	schedule, err := s.service.ScheduleOf(q.ctx, q.actor, q.org)
+	if err != nil {
+		return err
+	}
+	out := quota{Policies: []apiTimePolicy{}, Changes: []apiQuotaChange{}, Month: d.Month.String(), Now: apiTime(d.Now), Classes: []apiQuotaRow{}, Projects: []share{}, Fee: q.amount(d.Fee), Charges: q.amount(d.Charges),
 		Committed: q.amount(d.Committed), PerHour: q.amount(d.PerHour)}
 	if d.Plan != nil {
 		out.Plan = &apiName{string(d.Plan.ID), d.PlanName}
@@ -163,6 +170,12 @@ func (s *Server) apiQuota(q *call) error {
 		if r.Project != "" {
 			out.Projects = append(out.Projects, share{string(r.Project), string(r.Class), r.Quota, r.Use, r.BorrowLimit})
 		}
+	}
+	for _, p := range schedule.Policies {
+		out.Policies = append(out.Policies, timePolicy(p))
+	}
+	for _, c := range schedule.Changes {
+		out.Changes = append(out.Changes, apiQuotaChange{apiTime(c.From), string(c.After.Class), c.After.Nominal, c.After.Borrow, c.After.Lend})
 	}
 	if d.Cap != nil && d.Cap.Amount != nil {
 		out.Cap = &spendingCap{q.amount(*d.Cap.Amount), string(d.Cap.Mode)}

@@ -48,6 +48,8 @@ func apiTable() []apiRoute {
 		apiGet("/prices", person, (*Server).apiPrices),
 		apiGet("/queue", person, (*Server).apiQueue),
 		apiGet("/queue/whatif", person, (*Server).apiWhatIf),
+		apiGet("/announcements", person, (*Server).apiAnnouncements),
+		apiGet("/time-policies", person, (*Server).apiTimePolicies),
 		apiGet("/orgs", person, (*Server).apiOrgs),
 		apiGet("/orgs/:org/projects", inOrg(domain.ActView), (*Server).apiProjects),
 		apiGet("/orgs/:org/quota", inOrg(domain.ActView), (*Server).apiQuota),

@@ -178,3 +178,28 @@ func TestPriorityOfAMembersOwnJobsIsASetting(t *testing.T) {
 		t.Error("the engine doesn't know")
 	}
 }
+
+func TestTheCalendarInTheAPI(t *testing.T) {
+	t.Parallel()
+	b := openAPIBench(t)
+	_, _, err := b.Service.AddTimePolicy(b.ctx, b.pool.Operator, domain.TimePolicyInput{Name: "Nights", Org: b.pool.Org, Class: b.pool.Class, Guaranteed: "2", Borrow: "8", From: "20:00", To: "06:00"})
+	b.must(err)
+	_, err = b.Service.Announce(b.ctx, b.pool.Operator, domain.AnnouncementInput{Text: "Power", Start: "2026-11-12 08:00", End: "2026-11-12 12:00", Maintenance: true, Site: b.pool.Site})
+	b.must(err)
+	quota := in[object](b.get("/api/v1/orgs/rheinau/quota", b.token(b.pool.Viewer, domain.ScopeRead)).want(200))
+	p := quota["time_policies"].([]any)[0].(object)
+	if p["name"] != "Nights" || p["guaranteed"] != 2.0 || p["lend_limit"] != nil || p["from"] != "20:00" || p["holds_until"] != nil || p["holds_next"] != "2026-11-02T19:00:00.000Z" || len(p["weekdays"].([]any)) != 7 {
+		t.Errorf("time policy %v", p)
+	}
+	c := quota["changes"].([]any)[0].(object)
+	if c["from"] != "2026-11-02T19:00:00.000Z" || c["guaranteed"] != 2.0 || c["borrow_limit"] != 8.0 || c["lend_limit"] != 4.0 {
+		t.Errorf("change %v", c)
+	}
+	if all := in[object](b.get("/api/v1/time-policies", b.token(b.pool.Operator, domain.ScopeRead)).want(200))["items"].([]any); len(all) != 1 {
+		t.Errorf("time policies %v", all)
+	}
+	a := in[object](b.get("/api/v1/announcements", b.token(b.pool.Member)).want(200))["items"].([]any)[0].(object)
+	if a["text"] != "Power" || a["start"] != "2026-11-12T07:00:00.000Z" || a["maintenance"] != true || a["node"] != nil || a["site"] != "main" {
+		t.Errorf("announcement %v", a)
+	}
+}
