@@ -74,7 +74,7 @@ func TestTheLoopCrossesABoundaryOfAQuota(t *testing.T) {
 				t.Errorf("a segment goes over the boundary: %+v", s)
 			}
 		}
-		if want := pool.GPUMillis(int64(evening-startOf(r.runsOf(mine.ID)[0]))); !cut || loan != want {
+		if want := pool.GPUMillis(int64(evening - startOf(r.runsOf(mine.ID)[0]))); !cut || loan != want {
 			t.Errorf("on loan %d GPU-ms, want %d to the boundary: %s", loan, want, show(r.ledger(mine.ID)))
 		}
 		r.until(lent.ID, "ended finished", 15*time.Hour, 10*time.Minute)
@@ -212,4 +212,3 @@ func TestClosedHours(t *testing.T) {
 		r.truth()
 	})
 }
-
