@@ -223,7 +223,7 @@ func (a *api) refusal(res *http.Response) error {
 // flagOf is the flag with which a field of the body is given.
 func flagOf(field string) string {
 	flags := map[string]string{"project": "--project", "name": "--name", "classes": "--class", "nodes": "--nodes", "gpus_per_node": "--gpus", "tier": "--tier",
-		"priority": "--priority", "max_run_seconds": "--max-run", "not_before": "--not-before", "deadline": "--deadline", "depends_on": "--after", "env": "--env", "max_cost": "--max-cost",
+		"priority": "--priority", "max_run_seconds": "--max-run", "gpus": "--gpus", "node": "--node", "org": "--member", "class": "--class", "not_before": "--not-before", "deadline": "--deadline", "depends_on": "--after", "env": "--env", "max_cost": "--max-cost",
 		"image": "IMAGE", "command": "COMMAND", "args": "COMMAND", "simulation": "--simulate", "Idempotency-Key": "--idempotency-key"}
 	if f, ok := flags[field]; ok {
 		return f

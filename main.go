@@ -33,7 +33,7 @@ func rootCommand() *cobra.Command {
 	root.Flags().BoolVar(&f.fresh, "fresh", false, "start the demo over: delete its databases (only in a folder with its marker)")
 	root.Flags().BoolVar(&f.public, "demo-public", false, "let the demo listen on an address that others can reach")
 	root.Flags().Uint64Var(&f.seed, "seed", 1, "draw another crowd for the demo's history")
-	root.AddCommand(serveCommand(), demoCommand(), closeCommand(), verifyCommand(), replayCommand(), casesCommand(), jobCommand(), usageCommand(), invoiceCommand(), versionCommand())
+	root.AddCommand(serveCommand(), demoCommand(), closeCommand(), verifyCommand(), replayCommand(), casesCommand(), jobCommand(), queueCommand(), usageCommand(), invoiceCommand(), versionCommand())
 	return root
 }
 
