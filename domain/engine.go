@@ -75,6 +75,11 @@ func (s *Service) runEngineOnce(ctx context.Context) (bool, error) {
 	s.mu.Lock()
 	s.next = min(plan.Next, v.terms.nextChange(v.now))
 	s.mu.Unlock()
+	if plan.Changes() { // whoever waits may start at another time now
+		for i := range v.snap.Pending {
+			a.orgs[v.snap.Pending[i].Org] = true
+		}
+	}
 	for o := range a.orgs {
 		s.hub.Publish(string(o))
 	}

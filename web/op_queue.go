@@ -137,10 +137,19 @@ func (e explained) placed(all []quota.NodeGPUs) string {
 	return strings.Join(parts, ", ")
 }
 
+// kept tells how the last starts that were told came true.
+func (v *visit) kept(k domain.StartsKept) string {
+	if k.Told == 0 {
+		return ""
+	}
+	return " " + v.T("Of the last %d likely starts that were told at a submit, %d came inside their interval (it should be eight of ten), %d sooner and %d later; the interval was %s long at a wait of %s, in the middle. Of %d latest starts %d were missed.",
+		k.Told, k.Inside, k.Sooner, k.Later, v.span(k.Width), v.span(k.Wait), k.Bounds, k.Missed)
+}
+
 // waiting lists a page of the queue in its order, with every reason.
 func (e explained) waiting(q domain.Queue, f domain.QueueFilter) ui.Table {
 	t := ui.Table{ID: "queue", Caption: e.v.T("Waiting, in the order of the queue"), Topics: "pool", Columns: e.v.columns("#Place", "Job", "Member", "Asks for", "Why it waits, and what lifts it", "Expected start"), Empty: ui.Empty{Title: e.v.T("Nothing waits")},
-		Note: e.v.T("Places are counted in each member's queue for a GPU type. The expected start is what the job's own page says.")}
+		Note: e.v.T("Places are counted in each member's queue for a GPU type. The expected start is what the job's own page says.") + e.v.kept(q.Kept)}
 	for _, w := range q.Waiting {
 		j := e.jobs[w.Job]
 		start := text(e.v.T("not known"))

@@ -210,7 +210,7 @@ func (c Calibration) String() string {
 	if c.Asked == 0 {
 		return "expected   no job waited"
 	}
-	s := fmt.Sprintf("expected   %d jobs that had to wait were told their start at their submit (as many as --expected asks for, spread over the time)\n", c.Asked)
+	s := fmt.Sprintf("expected   %d jobs that had to wait were told their start at their submit (about as many as --expected says)\n", c.Asked)
 	if c.Likely > 0 {
 		s += fmt.Sprintf("  likely   %d told: %s started inside their 80 %% interval, %s before, %s after; median error %s, interval %s, wait %s\n", c.Likely,
 			of(c.Inside, c.Likely), of(c.Before, c.Likely), of(c.After, c.Likely), c.Error.Round(time.Second), c.Width.Round(time.Second), c.Wait.Round(time.Second))
