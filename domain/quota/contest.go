@@ -12,23 +12,24 @@ type rules struct {
 	over   func() bool                           // nobody else could be taken; may be nil
 }
 
-// contest asks the heads of the organisations' queues one after the other, in
-// an order that follows what the contest itself changes. Its slices are kept
-// from one contest to the next.
+// contest asks the heads of the queues one after the other, in an order that
+// follows what the contest itself changes. An organisation has a queue in each
+// class: what it asks for in one class doesn't move its turn in another. The
+// slices are kept from one contest to the next.
 type contest struct {
 	rules
 	e      *engine
 	next   []int32     // of each lane: where the contest is in its order
 	fronts []front     // of each lane
-	lanes  [][]int32   // of each organisation: a heap of its lanes
+	lanes  [][]int32   // of each queue: a heap of its lanes
 	mine   heap[int32] // one of them
-	at     []int32     // where a lane lies in the heap of its organisation, -1 = not
-	orgs   heap[int32] // organisations
-	place  []int32     // where an organisation lies in orgs, -1 = not
-	keys   []entry
+	at     []int32     // where a lane lies in the heap of its queue, -1 = not
+	queues heap[int32]
+	place  []int32 // where a queue lies in queues, -1 = not
+	keys   []entry // of each queue
 }
 
-// entry is what an organisation is compared by.
+// entry is what a queue is compared by.
 type entry struct {
 	share
 	priority  int
@@ -60,9 +61,9 @@ func (e *engine) contest(r rules, try func(*job) bool) {
 	}
 	c.start()
 	cleared := e.cleared
-	for refused, patience := 0, fewRefusals; len(c.orgs.items) > 0; {
-		o := c.orgs.items[0]
-		l := c.lanes[o][0]
+	for refused, patience := 0, fewRefusals; len(c.queues.items) > 0; {
+		q := c.queues.items[0]
+		l := c.lanes[q][0]
 		if c.ask(l, try) {
 			refused = 0
 		} else {
@@ -85,17 +86,17 @@ func (e *engine) contest(r rules, try func(*job) bool) {
 			}
 			patience *= 2
 		}
-		c.renew(l, o)
+		c.renew(l, q)
 		for i, t := range e.touched {
 			if x := e.laneOf(t.class, t.account); x >= 0 && x != l && c.at[x] >= 0 && (i == 0 || t != e.touched[i-1]) {
 				c.fronts[x].used = e.used(t.class, t.account)
-				c.own(e.lanes[x].org).fix(int(c.at[x]))
+				c.own(c.queueOf(x)).fix(int(c.at[x]))
 			}
 		}
-		c.refresh(o)
-		last := o
+		c.refresh(q)
+		last := q
 		for _, t := range e.touched {
-			if to := e.projects[t.account].org; to != last && to != o {
+			if to := int32(e.oc(t.class, e.projects[t.account].org)); to != last && to != q {
 				c.refresh(to)
 				last = to
 			}
@@ -136,28 +137,34 @@ func (c *contest) lineUp() bool {
 func (c *contest) start() {
 	e := c.e
 	c.fronts, c.at = grown(c.fronts, len(e.lanes)), grown(c.at, len(e.lanes))
-	c.lanes, c.place, c.keys = grown(c.lanes, len(e.orgs)), grown(c.place, len(e.orgs)), grown(c.keys, len(e.orgs))
+	n := len(e.orgs) * len(e.classes)
+	c.lanes, c.place, c.keys = grown(c.lanes, n), grown(c.place, n), grown(c.keys, n)
 	c.mine = heap[int32]{less: c.ahead, moved: func(l int32, at int) { c.at[l] = int32(at) }}
-	c.orgs = heap[int32]{items: c.orgs.items[:0], less: c.before, moved: func(o int32, at int) { c.place[o] = int32(at) }}
-	for o := range e.orgs {
-		c.place[o] = -1
-		c.lanes[o] = c.lanes[o][:0]
-		for _, l := range e.orgs[o].lanes {
-			if c.at[l] = -1; c.read(l) {
-				c.at[l] = int32(len(c.lanes[o]))
-				c.lanes[o] = append(c.lanes[o], l)
+	c.queues = heap[int32]{items: c.queues.items[:0], less: c.before, moved: func(q int32, at int) { c.place[q] = int32(at) }}
+	for q := range c.lanes {
+		c.place[q], c.lanes[q] = -1, c.lanes[q][:0]
+	}
+	for i := range e.lanes {
+		l := int32(i)
+		if c.at[l] = -1; c.read(l) {
+			q := c.queueOf(l)
+			if c.at[l] = int32(len(c.lanes[q])); c.at[l] == 0 {
+				c.place[q] = int32(len(c.queues.items))
+				c.queues.items = append(c.queues.items, q)
 			}
-		}
-		if len(c.lanes[o]) > 0 {
-			c.own(int32(o)).init()
-			c.aim(int32(o))
-			c.place[o] = int32(len(c.orgs.items))
-			c.orgs.items = append(c.orgs.items, int32(o))
+			c.lanes[q] = append(c.lanes[q], l)
 		}
 	}
-	c.orgs.init()
+	for _, q := range c.queues.items {
+		c.own(q).init()
+		c.aim(q)
+	}
+	c.queues.init()
 	e.touched = e.touched[:0]
 }
+
+// queueOf is the queue of a lane.
+func (c *contest) queueOf(l int32) int32 { return int32(c.e.oc(c.e.lanes[l].class, c.e.lanes[l].org)) }
 
 // anyLeft says whether one of those who weren't asked yet could be taken.
 func (c *contest) anyLeft() bool {
@@ -242,25 +249,24 @@ func grown[T any](s []T, n int) []T {
 	return append(s[:cap(s)], make([]T, n-cap(s))...)
 }
 
-// own is the heap of an organisation's lanes.
-func (c *contest) own(o int32) *heap[int32] {
-	c.mine.items = c.lanes[o]
+// own is the heap of a queue's lanes.
+func (c *contest) own(q int32) *heap[int32] {
+	c.mine.items = c.lanes[q]
 	return &c.mine
 }
 
-// renew brings the first lane of an organisation to its place after its head
-// changed.
-func (c *contest) renew(l, o int32) {
-	h := c.own(o)
+// renew brings the first lane of a queue to its place after its head changed.
+func (c *contest) renew(l, q int32) {
+	h := c.own(q)
 	if c.read(l) {
 		h.fix(int(c.at[l]))
 		return
 	}
 	h.pop()
-	c.lanes[o], c.at[l] = h.items, -1
+	c.lanes[q], c.at[l] = h.items, -1
 }
 
-// ahead is the order inside an organisation: guaranteed work first, then the
+// ahead is the order inside a queue: guaranteed work first, then the
 // project that uses the least of its quota, then priority, then age. Where
 // priority may stop work of a sibling, it comes before the projects' shares, so
 // that the order that admits is the order that stops.
@@ -288,35 +294,29 @@ func (e *engine) used(c, a int32) share {
 	return share{int64(x.use), int64(x.subtree)}
 }
 
-// aim reads the key of an organisation from its first lane.
-func (c *contest) aim(o int32) {
-	l := c.lanes[o][0]
-	f := &c.fronts[l]
-	c.keys[o] = entry{c.key(o, c.e.lanes[l].class, int(f.units)), 0, f.submitted}
+// aim reads the key of a queue from its first lane.
+func (c *contest) aim(q int32) {
+	l := c.lanes[q][0]
+	f, x := &c.fronts[l], &c.e.lanes[l]
+	c.keys[q] = entry{c.key(x.org, x.class, int(f.units)), 0, f.submitted}
 	if c.byPrio {
-		c.keys[o].priority = f.priority
+		c.keys[q].priority = f.priority
 	}
 }
 
-// refresh brings an organisation to its place after a change.
-func (c *contest) refresh(o int32) {
-	at := c.place[o]
+// refresh brings a queue to its place after a change.
+func (c *contest) refresh(q int32) {
+	at := c.place[q]
 	if at < 0 {
 		return
 	}
-	if len(c.lanes[o]) > 0 {
-		c.aim(o)
-		c.orgs.fix(int(at))
+	if len(c.lanes[q]) > 0 {
+		c.aim(q)
+		c.queues.fix(int(at))
 		return
 	}
-	last := int32(len(c.orgs.items) - 1)
-	moved := c.orgs.items[last]
-	c.orgs.set(int(at), moved)
-	c.orgs.items = c.orgs.items[:last]
-	if at != last {
-		c.orgs.fix(int(at))
-	}
-	c.place[o] = -1
+	c.queues.remove(int(at))
+	c.place[q] = -1
 }
 
 func (c *contest) before(x, y int32) bool {

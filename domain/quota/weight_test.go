@@ -22,26 +22,32 @@ func TestWeightsCountByClass(t *testing.T) {
 	s := Snapshot{Classes: []Class{{ID: "a100"}, {ID: "h100"}}, Policy: Policy{FairReclaim: true},
 		Nodes: []Node{{ID: "n1", Class: "a100", GPUs: 4, State: Ready}, {ID: "n2", Class: "h100", GPUs: 4, State: Ready}},
 		Orgs:  []Org{{ID: "lab", Weight: 9, Quotas: weigh(1, 3)}, {ID: "uni", Weight: 9, Quotas: weigh(3, 1)}}}
-	for c, want := range map[pool.ClassID]map[pool.OrgID]int{"a100": {"lab": 1, "uni": 3}, "h100": {"lab": 3, "uni": 1}} {
+	turns := map[pool.ClassID]map[pool.OrgID]int{"a100": {"lab": 1, "uni": 3}, "h100": {"lab": 3, "uni": 1}}
+	for _, asked := range [][]pool.ClassID{{"a100"}, {"h100"}, {"a100", "h100"}} {
 		s.Pending = nil
 		for i := range 4 {
 			for _, o := range []pool.OrgID{"lab", "uni"} {
-				j := ask(pool.JobID(string(o)+"-"+string(rune('0'+i))), o, 1)
-				j.Classes = []pool.ClassID{c}
-				s.Pending = append(s.Pending, j)
+				for _, c := range asked {
+					j := ask(pool.JobID(string(o)+"-"+string(c)+"-"+string(rune('0'+i))), o, 1)
+					j.Classes = []pool.ClassID{c}
+					s.Pending = append(s.Pending, j)
+				}
 			}
 		}
-		plan, got := Decide(s, noon), map[pool.OrgID]int{}
+		plan, got, want := Decide(s, noon), map[pool.ClassID]map[pool.OrgID]int{}, map[pool.ClassID]map[pool.OrgID]int{}
+		for _, c := range asked {
+			got[c], want[c] = map[pool.OrgID]int{}, turns[c]
+		}
 		for _, a := range plan.Admit {
-			got[s.Pending[slices.IndexFunc(s.Pending, func(j Job) bool { return j.ID == a.Job })].Org]++
+			got[a.Class][s.Pending[slices.IndexFunc(s.Pending, func(j Job) bool { return j.ID == a.Job })].Org]++
 		}
 		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: admitted %v, want %v", c, got, want)
+			t.Errorf("%v: admitted %v, want %v", asked, got, want)
 		}
 		for _, x := range Explain(s, plan, noon) {
 			for _, b := range x.Borrowers {
-				if x.Class == c && b.Weight != want[b.Org] {
-					t.Errorf("%s weighs %d in %s, want %d", b.Org, b.Weight, c, want[b.Org])
+				if n, ok := want[x.Class][b.Org]; ok && b.Weight != n {
+					t.Errorf("%s weighs %d in %s, want %d", b.Org, b.Weight, x.Class, n)
 				}
 			}
 		}
