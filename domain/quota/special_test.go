@@ -189,7 +189,7 @@ func (w *world) units() Snapshot {
 // may get one less where both stand equal by weight and age decides.)
 func (w *world) more() {
 	s := w.units()
-	if strained(read(&s, w.now)) {
+	if strained(read(&s, w.now)) || oversold(&s) {
 		return
 	}
 	more := s
@@ -223,6 +223,32 @@ func strained(m *model) bool {
 			if limit := b.subtree + when(m.parent[a] >= 0, b.borrow); b.visible > limit {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// oversold says whether more is guaranteed than the hardware has. Then a GPU
+// that one account keeps back is one that others were promised too, and a loan
+// that runs may take the quota, though not the hardware, of another.
+func oversold(s *Snapshot) bool {
+	left := map[pool.ClassID]int{}
+	for _, n := range s.Nodes {
+		left[n.Class] += n.GPUs
+	}
+	for _, o := range s.Orgs {
+		for _, q := range o.Quotas {
+			left[q.Class] -= q.Nominal
+		}
+	}
+	for _, p := range s.Projects {
+		for _, q := range p.Quotas {
+			left[q.Class] -= q.Nominal
+		}
+	}
+	for _, n := range left {
+		if n < 0 {
+			return true
 		}
 	}
 	return false
