@@ -15,7 +15,8 @@ type ProjectInput struct {
 	Budget       string // per budget period at list price; empty: none
 	BudgetPeriod string // month, total; empty: month
 	Sites        []pool.SiteID
-	Nodes        string // any, own, unshared; empty: any
+	Nodes        string   // any, own, unshared; empty: any
+	NodeOwners   []string // keys of NodeOwner; empty: all
 	Account      pool.AccountID
 }
 
@@ -24,6 +25,7 @@ type ProjectView struct {
 	Project
 	Account     pool.AccountID // empty: none yet
 	AccountName string
+	Owners      []NodeOwner // those of NodeOwners, as the organisation sees them
 }
 
 // Projects of an organisation that the actor may see, by name, archived ones too.
@@ -45,6 +47,12 @@ func (s *Service) Projects(ctx context.Context, a Actor, org pool.OrgID) ([]Proj
 		if err != nil {
 			return err
 		}
+		var shown []nodeOwner
+		if slices.ContainsFunc(all, func(p Project) bool { return len(p.NodeOwners) > 0 }) {
+			if shown, err = shownOrgs(tx, org); err != nil {
+				return err
+			}
+		}
 		out = nil
 		for _, p := range all {
 			if !a.SeesProject(org, p.ID) {
@@ -54,6 +62,11 @@ func (s *Service) Projects(ctx context.Context, a Actor, org pool.OrgID) ([]Proj
 			for _, x := range accounts {
 				if x.ID == v.Account {
 					v.AccountName = x.Name
+				}
+			}
+			for _, x := range shown {
+				if slices.Contains(p.NodeOwners, x.org) {
+					v.Owners = append(v.Owners, x.NodeOwner)
 				}
 			}
 			out = append(out, v)
@@ -120,7 +133,11 @@ func (s *Service) CreateProject(ctx context.Context, a Actor, org pool.OrgID, in
 				return err
 			}
 		}
-		return audit(tx, a, org, "project.create", string(id), nil, map[string]any{"project": p, "account": account})
+		shown, err := p.shown(tx)
+		if err != nil {
+			return err
+		}
+		return audit(tx, a, org, "project.create", string(id), nil, map[string]any{"project": shown, "account": account})
 	})
 	return p, err
 }
@@ -143,6 +160,9 @@ func (in ProjectInput) apply(tx Tx, p *Project) error {
 	}
 	checkChoice(&f, "budget_period", p.BudgetPeriod, "month", "total")
 	checkChoice(&f, "nodes", p.Nodes, "any", "own", "unshared")
+	if err := checkNodeOwners(tx, &f, p, in.NodeOwners); err != nil {
+		return err
+	}
 	sites, err := tx.Sites()
 	if err != nil {
 		return err
@@ -246,7 +266,15 @@ func (s *Service) changeProject(ctx context.Context, a Actor, org pool.OrgID, id
 		if err := tx.BumpVersion(); err != nil {
 			return err
 		}
-		return audit(tx, a, org, action, string(id), old, p)
+		before, err := old.shown(tx)
+		if err != nil {
+			return err
+		}
+		after, err := p.shown(tx)
+		if err != nil {
+			return err
+		}
+		return audit(tx, a, org, action, string(id), before, after)
 	})
 	return p, err
 }

@@ -2,6 +2,8 @@ package web
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/a-h/templ"
 
@@ -15,15 +17,15 @@ import (
 // projectForm is what was typed.
 type projectForm struct {
 	Name, Budget, Period, Nodes, Account string
-	Sites                                []string
+	Sites, Owners                        []string
 }
 
 func (v *visit) sentProject() projectForm {
-	return projectForm{v.text("name"), v.text("budget"), v.text("budget_period"), v.text("nodes"), v.text("account"), v.texts("sites")}
+	return projectForm{v.text("name"), v.text("budget"), v.text("budget_period"), v.text("nodes"), v.text("account"), v.texts("sites"), v.texts("node_owners")}
 }
 
 func (f projectForm) input() domain.ProjectInput {
-	in := domain.ProjectInput{Name: f.Name, Budget: f.Budget, BudgetPeriod: f.Period, Nodes: f.Nodes, Account: pool.AccountID(f.Account)}
+	in := domain.ProjectInput{Name: f.Name, Budget: f.Budget, BudgetPeriod: f.Period, Nodes: f.Nodes, Account: pool.AccountID(f.Account), NodeOwners: f.Owners}
 	for _, x := range f.Sites {
 		in.Sites = append(in.Sites, pool.SiteID(x))
 	}
@@ -37,6 +39,10 @@ func (s *Server) projectList(v *visit) error {
 
 func (v *visit) projectsPage(f projectForm, r refusal) error {
 	all, err := v.server.service.Projects(v.ctx, v.actor, v.org)
+	if err != nil {
+		return err
+	}
+	sites, err := v.server.service.Sites(v.ctx, v.actor)
 	if err != nil {
 		return err
 	}
@@ -54,11 +60,11 @@ func (v *visit) projectsPage(f projectForm, r refusal) error {
 		} else if len(p.Pauses) > 0 {
 			state = "paused"
 		}
-		t.Rows = append(t.Rows, row(sub(head(p.Name, v.projectPath(p.ID, "")), string(p.ID)), num(v.budget(p.Project)), text(v.nodePolicy(p.Project)), account, badge(v.state(state))))
+		t.Rows = append(t.Rows, row(sub(head(p.Name, v.projectPath(p.ID, "")), string(p.ID)), num(v.budget(p.Project)), text(v.nodePolicy(p, sites)), account, badge(v.state(state))))
 	}
 	blocks := []templ.Component{t.Show()}
 	if v.actor.Can(v.org, domain.ActProjects) {
-		form, err := v.projectFields(f, r, true)
+		form, err := v.projectFields(f, r, nil, true)
 		if err != nil {
 			return err
 		}
@@ -81,40 +87,70 @@ func (v *visit) budget(p domain.Project) string {
 	return v.T("%s in total", v.money(money.Amount(*p.Budget)))
 }
 
-func (v *visit) nodePolicy(p domain.Project) string {
-	where := map[string]string{"any": "any node", "own": "own nodes only", "unshared": "nodes without jobs of others"}[p.Nodes]
-	if len(p.Sites) == 0 {
-		return v.T(where)
-	}
-	sites := ""
-	for i, x := range p.Sites {
-		if i > 0 {
-			sites += ", "
+// nodePolicy says where the project's jobs may run.
+func (v *visit) nodePolicy(p domain.ProjectView, sites []domain.Site) string {
+	said := v.T(map[string]string{"any": "any node", "own": "own nodes only", "unshared": "nodes without jobs of others"}[p.Nodes])
+	if len(p.Owners) > 0 {
+		var names []string
+		for _, x := range p.Owners {
+			names = append(names, v.nodeOwner(x))
 		}
-		sites += string(x)
+		said += ", " + v.T("put in by: %s", strings.Join(names, ", "))
 	}
-	return v.T(where) + ", " + v.T("sites: %s", sites)
+	if len(p.Sites) > 0 {
+		var names []string
+		for _, x := range sites {
+			if slices.Contains(p.Sites, x.ID) {
+				names = append(names, x.Name)
+			}
+		}
+		said += ", " + v.T("sites: %s", strings.Join(names, ", "))
+	}
+	return said
 }
 
-// projectFields are the questions of a project; its account is asked for only when it is made.
-func (v *visit) projectFields(f projectForm, r refusal, account bool) ([]views.Input, error) {
+func (v *visit) nodeOwner(x domain.NodeOwner) string {
+	switch {
+	case x.Number == 0:
+		return v.T("the consortium")
+	case x.Name == "":
+		return v.T("a member (no. %d)", x.Number)
+	}
+	return x.Name
+}
+
+// projectFields are the questions of a project; its account is asked for only when it is made. The owners of nodes
+// that it has chosen stay a choice when their last node is gone.
+func (v *visit) projectFields(f projectForm, r refusal, chosen []domain.NodeOwner, account bool) ([]views.Input, error) {
 	sites, err := v.server.service.Sites(v.ctx, v.actor)
 	if err != nil {
 		return nil, err
 	}
+	owners, err := v.server.service.NodeOwners(v.ctx, v.actor, v.org)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range chosen {
+		if !slices.Contains(owners, x) {
+			owners = append(owners, x)
+		}
+	}
+	whose := ui.Field{Name: "node_owners", Label: v.T("Nodes put in by"), Error: r.at["node_owners"], Hint: v.T("None chosen: everybody's. Otherwise jobs run only on nodes of those chosen, your own nodes among them only if you choose yourselves.")}
+	for _, x := range owners {
+		whose.Options = append(whose.Options, ui.Option{Value: x.Key, Label: v.nodeOwner(x), Checked: slices.Contains(f.Owners, x.Key)})
+	}
 	where := ui.Field{Name: "sites", Label: v.T("Allowed sites"), Error: r.at["sites"], Hint: v.T("None chosen: every site.")}
 	for _, x := range sites {
-		o := ui.Option{Value: string(x.ID), Label: x.Name}
-		for _, c := range f.Sites {
-			o.Checked = o.Checked || c == string(x.ID)
-		}
-		where.Options = append(where.Options, o)
+		where.Options = append(where.Options, ui.Option{Value: string(x.ID), Label: x.Name, Checked: slices.Contains(f.Sites, string(x.ID))})
 	}
 	all := []views.Input{
 		{Field: ui.Field{Name: "name", Label: v.T("Name"), Value: f.Name, Error: r.at["name"], Required: true, Autocomplete: "off"}},
 		{Kind: "number", Field: ui.Field{Name: "budget", Label: v.T("Budget at list price"), Unit: v.currency.Code, Value: f.Budget, Error: r.at["budget"], Hint: v.T("Empty: none. A job that would go beyond it waits.")}},
 		{Kind: "select", Field: ui.Field{Name: "budget_period", Label: v.T("Budget is for"), Value: f.Period, Error: r.at["budget_period"], Options: []ui.Option{option("month", v.T("each month")), option("total", v.T("the whole project"))}}},
 		{Kind: "select", Field: ui.Field{Name: "nodes", Label: v.T("Runs on"), Value: f.Nodes, Error: r.at["nodes"], Options: []ui.Option{option("any", v.T("any node")), option("own", v.T("own nodes only")), option("unshared", v.T("nodes without jobs of others"))}}},
+	}
+	if len(owners) > 1 || len(f.Owners) > 0 {
+		all = append(all, views.Input{Kind: "checks", Field: whose})
 	}
 	if len(sites) > 0 {
 		all = append(all, views.Input{Kind: "checks", Field: where})

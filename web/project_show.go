@@ -27,11 +27,15 @@ func (v *visit) projectPage(sent *projectForm, which string, r refusal) error {
 	if err != nil {
 		return err
 	}
+	sites, err := v.server.service.Sites(v.ctx, v.actor)
+	if err != nil {
+		return err
+	}
 	leads := v.actor.Can(v.org, domain.ActProjects)
 	for _, x := range people {
 		leads = leads || x.Lead && x.User == v.actor.User
 	}
-	facts := []ui.Fact{{Name: v.T("Budget"), Text: v.budget(p.Project)}, {Name: v.T("Runs on"), Text: v.nodePolicy(p.Project)}, {Name: v.T("Billing account"), Text: p.AccountName},
+	facts := []ui.Fact{{Name: v.T("Budget"), Text: v.budget(p.Project)}, {Name: v.T("Runs on"), Text: v.nodePolicy(p, sites)}, {Name: v.T("Billing account"), Text: p.AccountName},
 		{Name: v.T("Jobs"), Text: v.T("Jobs of the project"), Href: v.orgPath("/jobs?project=" + string(p.ID))}}
 	if p.Account == "" {
 		facts[2].Text = v.T("none: its jobs are refused until finance or the owner chooses one")
@@ -65,6 +69,9 @@ func (v *visit) projectForms(p domain.ProjectView, sent *projectForm, which stri
 	for _, x := range p.Sites {
 		now.Sites = append(now.Sites, string(x))
 	}
+	for _, x := range p.Owners {
+		now.Owners = append(now.Owners, x.Key)
+	}
 	of := func(form string) (projectForm, refusal) {
 		if sent != nil && which == form {
 			return *sent, r
@@ -74,7 +81,7 @@ func (v *visit) projectForms(p domain.ProjectView, sent *projectForm, which stri
 	var out []templ.Component
 	if v.actor.Can(v.org, domain.ActProjects) {
 		f, at := of("project")
-		fields, err := v.projectFields(f, at, false)
+		fields, err := v.projectFields(f, at, p.Owners, false)
 		if err != nil {
 			return nil, err
 		}

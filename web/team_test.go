@@ -58,7 +58,7 @@ func TestAProjectIsMadeAndChangedByThoseWhoMay(t *testing.T) {
 		}
 	}
 	at := w.post("/o/rheinau/projects", form).want(303).location()
-	w.get(at).want(200).says("Protein 蛋白质", "500.00 EUR a month", "sites: main")
+	w.get(at).want(200).says("Protein 蛋白质", "500.00 EUR a month", "sites: Main hall")
 	w.post(at, with(form, "budget", "600.00")).want(303)
 	w.post(at+"/people", url.Values{"user": {string(p.pool.Lead.User)}, "lead": {"on"}}).want(303)
 	lead := p.as("sara@rheinau.example")
