@@ -68,7 +68,7 @@ func (v *visit) when(in domain.TimePolicyInput, at map[string]string, id string)
 		return views.Input{Field: ui.Field{Name: name, ID: "f-" + name + id, Label: label, Value: value, Type: kind, Hint: hint, Error: at[name], Short: true, Autocomplete: "off"}}
 	}
 	return []views.Input{
-		{Kind: "checks", Field: ui.Field{Name: "days", ID: "f-days" + id, Label: v.T("Weekdays"), Options: v.dayOptions(in.Days), Error: at["days"], Hint: v.T("None chosen: every day. A night belongs to the day on which it begins.")}},
+		{Kind: "checks", Field: ui.Field{Name: "days", ID: "f-days" + id, Label: v.T("Weekdays"), Short: true, Options: v.dayOptions(in.Days), Error: at["days"], Hint: v.T("None chosen: every day. A night belongs to the day on which it begins.")}},
 		one("from", v.T("From"), in.From, "", v.T("For example 08:00. Both empty: the whole day.")),
 		one("to", v.T("To"), in.To, "", v.T("For example 18:00, or 06:00 for the next morning.")),
 		one("first", v.T("First day"), in.First, "date", v.T("Empty: from now on.")),

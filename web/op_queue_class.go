@@ -19,10 +19,11 @@ func (e explained) classes(q domain.Queue) ui.Table {
 		Empty: ui.Empty{Title: v.T("No GPU type yet")},
 		Note:  v.T("Free: on nodes where nothing runs. Scattered: free on nodes that are partly in use. Reserved: free, but kept for a blocked job. Promised: idle until the rest is freed for the same job. Being freed: of what runs. Closed: idle on nodes that take no work. Others': held by what is not of the pool.")}
 	for _, c := range q.Classes {
-		name := head(e.class(c.Class), withQuery("/op/queue", v.echo.QueryParams(), "class", string(c.Class)))
+		widest := v.T("none free")
 		if c.Widest > 0 {
-			name = sub(name, v.T("at most %d free on one node", c.Widest))
+			widest = v.T("at most %d free on one node", c.Widest)
 		}
+		name := sub(head(e.class(c.Class), withQuery("/op/queue", v.echo.QueryParams(), "class", string(c.Class))), widest)
 		var cells []ui.Cell
 		for _, n := range []int{c.Capacity, c.Own, c.Loan, c.Spot, c.Whole, c.Scattered, c.Reserved, c.Promised, c.Freeing, c.Closed, c.Foreign} {
 			cells = append(cells, num(v.count(int64(n))))

@@ -21,7 +21,7 @@ type Field struct {
 	MaxLength    string
 	Rows         string // of TextArea, default 4
 	Mono         bool   // code, ids
-	Short        bool   // a narrow box: the answer is a few characters
+	Short        bool   // a narrow box: the answer is a few characters; of Checks: short options, side by side
 	ReadOnly     bool
 	AutoFocus    bool
 	Spellcheck   bool
