@@ -64,12 +64,13 @@ func (e *engine) resolve() decision {
 }
 
 // follows says whether another step could change anything: something was
-// changed, and a job or a promise is left that it could help.
+// changed, and a job or a promise is left that it could help, or guaranteed
+// work lost the included hours that paid for it.
 func (e *engine) follows() bool {
 	if !e.plan.Changes() {
 		return false
 	}
-	if len(e.plan.Reclaim) > 0 || slices.ContainsFunc(e.promises, func(o openPromise) bool { return !o.over }) {
+	if len(e.plan.Reclaim)+len(e.plan.ToBurst) > 0 || slices.ContainsFunc(e.promises, func(o openPromise) bool { return !o.over }) {
 		return true
 	}
 	for b := range e.buckets {

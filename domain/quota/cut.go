@@ -63,7 +63,7 @@ func (e *engine) honourIn(c, o int32) {
 			left += r.units
 			n := *r
 			e.leave(i)
-			n.tier, n.until, n.gone = pool.Burst, 0, false
+			n.tier, n.until, n.gone, n.charges = pool.Burst, 0, false, asBurst(n.charges)
 			k := e.enter(n)
 			e.name(k)
 			e.guard(k)

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -52,5 +53,25 @@ func TestAQuotaCutStopsNothing(t *testing.T) {
 				t.Errorf("want (-), got (+):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Work that goes on as burst burns no included hours for certain any more: what
+// the money doesn't bear then stops in the same plan.
+func TestWorkThatGoesOnAsBurstPaysForItsHours(t *testing.T) {
+	t.Parallel()
+	s := capped(50, 0, StopAtLimit)
+	s.Running = s.Running[:1]
+	a := &s.Running[0]
+	a.Tier, a.GuaranteedUntil, a.Split = pool.Guaranteed, noon, pool.Split{Own: unitsOf(a.Placement)}
+	a.Charges = slices.Clone(a.Charges)
+	a.Charges[0].Included = true
+	s.Budgets[0].Included = []Included{{a.Class, 1000 * pool.MillisPerHour}}
+	for i := range s.Orgs {
+		s.Orgs[i].Quotas = nil
+	}
+	plan, _ := settled(t, s)
+	if len(plan.ToBurst) != 1 || len(plan.Stop) != 1 {
+		t.Errorf("want it to go on as burst and to stop for its money: %+v", brief(plan))
 	}
 }

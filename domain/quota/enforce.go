@@ -217,6 +217,16 @@ func asSpot(charges []Charge, class pool.ClassID) ([]Charge, bool) {
 	return out, true
 }
 
+// asBurst are the charges of guaranteed work that goes on as burst: it may fall
+// to a loan, so that included hours pay for none of it for certain.
+func asBurst(charges []Charge) []Charge {
+	out := slices.Clone(charges)
+	for i := range out {
+		out[i].Included = false
+	}
+	return out
+}
+
 // turnSpot lets a running burst attempt go on as spot, where owners lend enough;
 // it returns the holder that stands for it from now on.
 func (e *engine) turnSpot(i int32) (int32, bool) {
@@ -262,7 +272,7 @@ func enforced(running []Attempt, p Plan) {
 			a.GuaranteedUntil = p.Above[k].Until
 		}
 		if slices.Contains(p.ToBurst, a.ID) {
-			a.Tier, a.GuaranteedUntil = pool.Burst, 0
+			a.Tier, a.GuaranteedUntil, a.Charges = pool.Burst, 0, asBurst(a.Charges)
 		}
 		if slices.Contains(p.ToSpot, a.ID) {
 			a.Tier = pool.Spot

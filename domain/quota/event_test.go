@@ -22,6 +22,10 @@ func (w *world) happen() {
 		}
 		return
 	}
+	if w.rules && w.oneIn(3, "strains") {
+		w.strain()
+		return
+	}
 	switch w.upTo(15, "event") {
 	case 0, 1, 2, 3, 4, 5:
 		w.crowd(w.between(1, 5, "submits"))
@@ -230,6 +234,7 @@ func (w *world) apply(plan Plan) {
 		w.charge(&w.snap.Running[i])
 	}
 	w.snap = applied(w.snap, plan, w.now)
+	w.carryOn(plan)
 	for i := range w.snap.Running {
 		if a := &w.snap.Running[i]; a.ID.N == freshTry {
 			w.next++
@@ -263,7 +268,7 @@ func applied(s Snapshot, plan Plan, now pool.Instant) Snapshot {
 			s.Running[i].Split = x
 		}
 	}
-	enforced(s.Running, plan)
+	execute(s.Running, plan)
 	for _, a := range plan.Admit {
 		over[a.Job] = true
 		j := jobs[a.Job]

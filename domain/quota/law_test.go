@@ -32,6 +32,7 @@ var kinds = map[string]func(*draws){
 	"at once":  func(d *draws) { d.notice = false },
 	"fair":     func(d *draws) { d.fair, d.priority = true, false },
 	"priority": func(d *draws) { d.priority = true },
+	"rules":    func(d *draws) { d.rules = true },
 }
 
 func TestDecisionsKeepTheLaws(t *testing.T) {
@@ -94,6 +95,7 @@ func live(w *world) {
 	}
 	w.met.histories++
 	w.end()
+	w.plain()
 	w.specials()
 }
 

@@ -56,6 +56,10 @@ func (l laws) lift(j Job, c pool.ClassID, w Waiting) {
 	}
 	reasons := plan.Wait[i].Reasons
 	for _, r := range reasons {
+		if r.Code == pool.PolicyWindow && l.stepsAt(j, c, r.Until) {
+			l.met.stepped++
+			return // what else it lacks is told when the quota is there
+		}
 		l.met.reason(r.Code)
 	}
 	base := lifted{t: l, s: alone, j: j, c: c, all: reasons}
@@ -77,6 +81,15 @@ func (l laws) lift(j Job, c pool.ClassID, w Waiting) {
 			l.t.Fatalf("I12: %s waits for %+v; it starts though of these is left %+v\n%+v", j.ID, reasons, left, j)
 		}
 	}
+}
+
+// stepsAt says whether a time policy changes the quota of a job's organisation
+// at an instant.
+func (l laws) stepsAt(j Job, c pool.ClassID, at pool.Instant) bool {
+	o := l.before.Orgs[slices.IndexFunc(l.before.Orgs, func(o Org) bool { return o.ID == j.Org })]
+	return slices.ContainsFunc(o.Quotas, func(q Quota) bool {
+		return q.Class == c && slices.ContainsFunc(q.Ahead, func(s QuotaStep) bool { return s.From == at })
+	})
 }
 
 // lifted is a snapshot from which obstacles of one job are taken away.
@@ -141,7 +154,11 @@ func (x *lifted) quota(qs *[]Quota) *Quota {
 		*qs = append(*qs, Quota{Class: x.c})
 		i = len(*qs) - 1
 	}
-	return &(*qs)[i]
+	q := &(*qs)[i]
+	ahead := slices.DeleteFunc(slices.Clone(q.Ahead), func(s QuotaStep) bool { return s.From <= x.t.now })
+	*q = q.at(x.t.now)
+	q.Ahead = ahead
+	return q
 }
 
 // liftBut lifts all reasons but one, the hardware last: how much of it must be
@@ -182,14 +199,14 @@ func (x *lifted) lift(r pool.Reason) {
 			j.DependsOn = slices.DeleteFunc(slices.Clone(j.DependsOn), func(d pool.JobID) bool { return string(d) == r.Ref })
 		})
 	case pool.Budget, pool.Cap, pool.OrderExhausted:
-		x.s.Budgets = slices.Clone(x.s.Budgets)
-		for i := range x.s.Budgets {
-			if b := &x.s.Budgets[i]; b.Kind == r.Code && b.Ref == r.Ref {
-				b.Limit += 1 << 40
-			}
-		}
+		x.change(func(j *Job) { // for it alone: with more money work under notice would run on
+			j.Charges = slices.DeleteFunc(slices.Clone(j.Charges), func(ch Charge) bool {
+				return slices.ContainsFunc(x.s.Budgets, func(b Budget) bool { return b.ID == ch.Budget && b.Kind == r.Code && b.Ref == r.Ref })
+			})
+		})
 	case pool.PolicyWindow:
 		x.s.Windows = slices.DeleteFunc(slices.Clone(x.s.Windows), func(w Window) bool { return w.Closed.End <= r.Until })
+		x.quota(&x.org().Quotas).Ahead = nil
 	case pool.QuotaFull:
 		b := m.books[c][m.orgs[x.j.Org]]
 		x.quota(&x.org().Quotas).Nominal += max(0, b.guaranteed+x.j.Units()-b.subtree)

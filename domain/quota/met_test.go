@@ -17,6 +17,7 @@ type met struct {
 	histories, decisions, admissions, reclaims, victims, straddles, gangs, guaranteed, spots int
 	withdrawn, elsewhere, cancelled, overdue, lost, unfounded, slow, recovers, cuts          int
 	reservations, fair, priority, promisesKept, minimal, grounds, owners, sets, metered      int
+	resumed, toSpot, above, toBurst, shed, unpaid, stepped                                   int
 	overSpot, backfills, scaled, weightless, more, shares, claims, stopped, least, fewer     int
 	reasons                                                                                  map[pool.ReasonCode]int // that were lifted
 }
@@ -37,7 +38,9 @@ func (m *met) counts() map[string]*int {
 		"places found elsewhere": &m.elsewhere, "promises of cancelled jobs": &m.cancelled, "overdue victims": &m.overdue, "promises on lost nodes": &m.lost, "unfounded promises": &m.unfounded,
 		"victims slow to stop": &m.slow, "covers changed": &m.recovers, "quotas cut": &m.cuts, "reservations": &m.reservations, "backfills": &m.backfills,
 		"fair moves": &m.fair, "moves by priority": &m.priority, "moves over spot work": &m.overSpot, "promises kept": &m.promisesKept, "minimal sets": &m.minimal, "grounds": &m.grounds,
-		"owners that wait": &m.owners, "sets of victims": &m.sets, "metered attempts": &m.metered}
+		"owners that wait": &m.owners, "sets of victims": &m.sets, "metered attempts": &m.metered,
+		"notices taken back": &m.resumed, "burst work that went on as spot": &m.toSpot, "guaranteed work above a cut": &m.above,
+		"guaranteed work that went on as burst": &m.toBurst, "stops for lost GPUs": &m.shed, "stops for money": &m.unpaid, "waits for a step of a quota": &m.stepped}
 }
 
 func (m *met) add(o *met) {

@@ -103,6 +103,17 @@ func read(s *Snapshot, now pool.Instant) *model {
 
 func (m *model) grant(a int, qs []Quota) {
 	for _, q := range qs {
+		for _, x := range q.Ahead {
+			if x.From <= m.now {
+				q.Nominal, q.BorrowLimit, q.LendLimit = x.Nominal, nil, nil
+				if x.BorrowLimit != NoLimit {
+					q.BorrowLimit = &x.BorrowLimit
+				}
+				if x.LendLimit != NoLimit {
+					q.LendLimit = &x.LendLimit
+				}
+			}
+		}
 		b := &m.books[m.classes[q.Class]][a]
 		b.nominal += q.Nominal
 		if q.BorrowLimit != nil {

@@ -85,7 +85,7 @@ func TestStepsInPlaceAreStepsFromNothing(t *testing.T) {
 	var m met
 	steps := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(rt, &m, draws{fair: rapid.Bool().Draw(rt, "fair"), notice: rapid.Bool().Draw(rt, "notice"), priority: rapid.Bool().Draw(rt, "priority")})
+		w := newWorld(rt, &m, draws{fair: rapid.Bool().Draw(rt, "fair"), notice: rapid.Bool().Draw(rt, "notice"), priority: rapid.Bool().Draw(rt, "priority"), rules: rapid.Bool().Draw(rt, "rules")})
 		for range 40 {
 			w.happen()
 			x := resolve(&w.snap, w.now)
@@ -108,7 +108,7 @@ func TestNothingChangesBeforeNext(t *testing.T) {
 	var m met
 	changed, looked := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(rt, &m, draws{fair: rapid.Bool().Draw(rt, "fair"), notice: rapid.Bool().Draw(rt, "notice"), priority: rapid.Bool().Draw(rt, "priority")})
+		w := newWorld(rt, &m, draws{fair: rapid.Bool().Draw(rt, "fair"), notice: rapid.Bool().Draw(rt, "notice"), priority: rapid.Bool().Draw(rt, "priority"), rules: rapid.Bool().Draw(rt, "rules")})
 		for range 40 {
 			w.happen()
 			plan := Decide(w.snap, w.now)
@@ -148,7 +148,7 @@ func TestAKeptStateDecidesAsOneFromNothing(t *testing.T) {
 	var m met
 	builds, decisions := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(rt, &m, draws{fair: rapid.Bool().Draw(rt, "fair"), notice: rapid.Bool().Draw(rt, "notice"), priority: rapid.Bool().Draw(rt, "priority")})
+		w := newWorld(rt, &m, draws{fair: rapid.Bool().Draw(rt, "fair"), notice: rapid.Bool().Draw(rt, "notice"), priority: rapid.Bool().Draw(rt, "priority"), rules: rapid.Bool().Draw(rt, "rules")})
 		st := NewState(w.snap)
 		last, lost := clone(w.snap), false
 		for range 40 {

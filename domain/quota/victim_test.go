@@ -12,7 +12,7 @@ import (
 func (l laws) begun() *model {
 	s := l.before
 	s.Running = slices.Clone(s.Running)
-	enforced(s.Running, l.plan) // what ends for no other job goes first
+	execute(s.Running, l.plan) // what ends for no other job goes first
 	m := read(&s, l.now)
 	put := func(id pool.JobID, c pool.ClassID, where []NodeGPUs) {
 		if slices.ContainsFunc(l.before.Promises, func(p Promise) bool { return p.Job == id }) {

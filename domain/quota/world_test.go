@@ -23,6 +23,7 @@ type world struct {
 	met  *met
 	jobs map[pool.JobID]Job
 	used map[pool.AttemptID]*use // what each attempt was charged so far
+	draws
 }
 
 // use is what an attempt held and what it was charged as, in GPU-milliseconds.
@@ -31,6 +32,7 @@ type use struct{ held, own, loan, spot, since int64 }
 // draws is what a history fixes at its start.
 type draws struct {
 	fair, priority, notice, small bool
+	rules                         bool // what the pool does to running work: money that runs out, quotas that are cut or change by time
 }
 
 func (w *world) upTo(most int, label string) int      { return rapid.IntRange(0, most).Draw(w.t, label) }
@@ -40,7 +42,7 @@ func (w *world) between(lo, hi int, label string) int { return lo + w.upTo(hi-lo
 func pick[T any](w *world, label string, of ...T) T { return of[w.upTo(len(of)-1, label)] }
 
 func newWorld(t *rapid.T, m *met, d draws) *world {
-	w := &world{t: t, now: noon, met: m, jobs: map[pool.JobID]Job{}, used: map[pool.AttemptID]*use{}}
+	w := &world{t: t, now: noon, met: m, jobs: map[pool.JobID]Job{}, used: map[pool.AttemptID]*use{}, draws: d}
 	orgs := w.between(2, 4, "orgs")
 	for o := range orgs {
 		w.snap.Orgs = append(w.snap.Orgs, Org{ID: pool.OrgID(fmt.Sprintf("org-%d", o)), Weight: w.upTo(3, "weight")})
@@ -61,6 +63,9 @@ func newWorld(t *rapid.T, m *met, d draws) *world {
 	w.snap.Policy.HalfLife = pick(w, "half-life", 0, 24*time.Hour)
 	w.snap.Policy.ReserveAfter = pick(w, "reserve after", 0, 0, 20*time.Minute)
 	w.money()
+	if d.rules {
+		w.strict()
+	}
 	if w.oneIn(4, "window") {
 		w.window()
 	}
@@ -153,7 +158,11 @@ func (w *world) charges(o pool.OrgID, tier pool.Tier) []Charge {
 	var out []Charge
 	for _, b := range w.snap.Budgets {
 		if b.ID == BudgetID("cap-"+string(o)) || b.ID == BudgetID("budget-"+string(o)) {
-			out = append(out, Charge{Budget: b.ID, Price: 100_000_000, Included: tier == pool.Guaranteed && b.Kind == pool.Cap})
+			x := Charge{Budget: b.ID, Price: 100_000_000, Included: tier == pool.Guaranteed && b.Kind == pool.Cap}
+			if w.rules && tier == pool.Burst {
+				x.Spot = 40_000_000
+			}
+			out = append(out, x)
 		}
 	}
 	return out
