@@ -182,12 +182,20 @@ func (v *visit) expected(x quota.Start) string {
 		says = append(says, v.T("Likely %s.", v.interval(l)))
 	}
 	if x.Latest != pool.Never && x.Latest != 0 {
-		says = append(says, v.T("At the latest %s unless an owner claims or new work goes first.", v.zoned(x.Latest.Add(time.Minute-1))))
+		says = append(says, v.T("At the latest %s unless an owner claims or new work goes first.", v.zoned(roundedUp(x.Latest))))
 	}
 	if len(says) == 0 {
 		return v.T("start not known yet")
 	}
 	return strings.Join(says, " ")
+}
+
+// roundedUp keeps a bound true when it is shown in whole minutes.
+func roundedUp(t pool.Instant) pool.Instant {
+	if t == 0 || t == pool.Never {
+		return t
+	}
+	return t.Add(time.Minute - 1)
 }
 
 // interval is a likely start with its interval: "13:20 CET (12:55 to 14:00)".
@@ -206,7 +214,7 @@ func (v *visit) soon(x quota.Start) string {
 	case x.Likely.Known():
 		return v.T("likely %s", v.zoned(x.Likely.Middle.Add(time.Minute/2)))
 	case x.Latest != 0 && x.Latest != pool.Never:
-		return v.T("starts by %s", v.at(x.Latest))
+		return v.T("starts by %s", v.at(roundedUp(x.Latest)))
 	}
 	return ""
 }

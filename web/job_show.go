@@ -132,7 +132,7 @@ func (v *visit) jobStats(j domain.JobView) []ui.Stat {
 		if j.Job.Position > 0 {
 			pos = v.count(int64(j.Job.Position))
 		}
-		stats = append(stats, ui.Stat{Label: v.T("Place in the queue"), Value: pos, Note: v.starts(false, j.Expected.Latest)})
+		stats = append(stats, ui.Stat{Label: v.T("Place in the queue"), Value: pos, Note: v.starts(false, roundedUp(j.Expected.Latest))})
 	}
 	return stats
 }
