@@ -204,7 +204,11 @@ func (w *world) more() {
 		o.Quotas[0].Nominal++
 		whose = o.ID
 	}
-	before, after := w.gets(s), w.gets(more)
+	before, held := w.gets(s)
+	after, holds := w.gets(more)
+	if held || holds {
+		return
+	}
 	for k, n := range before {
 		if after[k] < n && (whose == pool.Consortium || whose == k) {
 			w.t.Fatalf("I10: more %s of %s gives %v %d GPUs, not %d\n%+v", what, s.Classes[0].ID, k, after[k], n, s)
@@ -254,10 +258,13 @@ func oversold(s *Snapshot) bool {
 	return false
 }
 
-// gets is what each organisation runs when the pool has settled.
-func (w *world) gets(s Snapshot) map[pool.OrgID]int {
+// gets is what each organisation runs when the pool has settled, and whether
+// a reservation held work up on the way: which of its jobs an organisation
+// reserves for, and so what it may not borrow meanwhile, hangs on the capacity.
+func (w *world) gets(s Snapshot) (out map[pool.OrgID]int, reserved bool) {
 	for cycle := 0; ; cycle++ {
 		plan := Decide(s, w.now)
+		reserved = reserved || len(plan.Reserved) > 0
 		if !plan.Changes() {
 			break
 		}
@@ -275,9 +282,9 @@ func (w *world) gets(s Snapshot) map[pool.OrgID]int {
 		}
 		s.Running = slices.DeleteFunc(s.Running, func(a Attempt) bool { return gone[a.ID] })
 	}
-	out := map[pool.OrgID]int{}
+	out = map[pool.OrgID]int{}
 	for _, a := range s.Running {
 		out[a.Org]++
 	}
-	return out
+	return out, reserved
 }
