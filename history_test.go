@@ -64,6 +64,37 @@ func TestTheDemosHistoryIsWhatTheLivePathMakesOfIt(t *testing.T) {
 	if again.Allocs < 100 || again.Segments < 100 {
 		t.Errorf("only %d allocations and %d segments", again.Allocs, again.Segments)
 	}
+	err = p.store.View(ctx, func(tx domain.Tx) error { // who borrowed in these months is asked later than who lent
+		uses, err := tx.LoanUses()
+		if err != nil {
+			return err
+		}
+		live, err := tx.LiveAttempts()
+		if err != nil {
+			return err
+		}
+		borrowed := 0
+		for _, u := range uses {
+			for _, a := range live {
+				if a.Org == u.Org && a.Class == u.Class {
+					u.Rate -= a.Split.Loan
+				}
+			}
+			if u.Rate != 0 {
+				t.Errorf("%s borrows %d more GPUs of %s than its jobs do", u.Org, u.Rate, u.Class)
+			}
+			if u.Use > pool.MillisPerHour {
+				borrowed++
+			}
+		}
+		if borrowed < 3 {
+			t.Errorf("only %d members and types borrowed: %+v", borrowed, uses)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	v, err := p.service.Verify(ctx)
 	if err != nil || len(v.Differences) > 0 || v.Invoices < 8 {
 		t.Errorf("rated again: %+v, %v", v, err)

@@ -27,7 +27,7 @@ type History struct {
 	held    map[pool.AllocID][]string
 }
 
-// ImportJobs stores jobs, attempts, cover, promises and observations of a
+// ImportJobs stores jobs, attempts, cover, promises, loans and observations of a
 // history, as they stand at its end. Only a demo or test pool has a history.
 func (s *Service) ImportJobs(ctx context.Context, h *History) error {
 	h.metered = map[pool.AllocID]pool.Instant{}
@@ -60,6 +60,11 @@ func (s *Service) ImportJobs(ctx context.Context, h *History) error {
 			err := tx.InsertPromise(Promise{ID: fmt.Sprintf("p-%06d", i+1), Job: p.Job, Class: p.Class, Placement: fromQuota(p.Place),
 				Victims: p.Victims, Rule: string(p.Rule), MadeAt: p.Made, StopAt: p.StopAt, State: state})
 			if err != nil {
+				return err
+			}
+		}
+		for _, u := range h.Result.Loans {
+			if err := tx.SaveLoanUse(LoanUse(u)); err != nil {
 				return err
 			}
 		}

@@ -93,7 +93,8 @@ type Result struct {
 	LostWork    pool.GPUMillis // work done again
 	Decisions   int
 	Problems    []string
-	Expected    *Calibration // nil: nobody asked
+	Expected    *Calibration       // nil: nobody asked
+	Loans       []quota.DecayedUse // what members borrow at the end, and borrowed before, with the pool's half-life
 	capacity    int
 }
 

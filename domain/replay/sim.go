@@ -391,6 +391,7 @@ func (s *sim) explain() {
 }
 
 func (s *sim) finish() {
+	s.res.Loans = slices.Clone(s.snap.Decayed)
 	for i := range s.res.Jobs {
 		s.res.Jobs[i].Left = s.left[i]
 	}
