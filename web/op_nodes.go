@@ -31,13 +31,24 @@ func (v *visit) nodesPage(in domain.Site, r refusal) error {
 	if err != nil {
 		return err
 	}
+	orgs, err := s.Organisations(v.ctx, v.actor)
+	if err != nil {
+		return err
+	}
+	owners, where := map[pool.OrgID]string{}, map[pool.SiteID]string{}
+	for _, o := range orgs {
+		owners[o.ID] = o.Name
+	}
+	for _, x := range sites {
+		where[x.ID] = x.Name
+	}
 	for _, n := range nodes {
 		class := v.typeName(n.Class)
 		if class == "" {
 			class = v.T("none selects its devices")
 		}
 		t.Rows = append(t.Rows, row(sub(head(n.Name, "/op/nodes/"+string(n.ID)), string(n.ID)), v.nodeCell(n, away[n.ID]), text(class), num(v.count(int64(n.GPUs))),
-			num(v.count(int64(len(n.Unhealthy)))), text(string(n.Site)), text(v.contributor(n.Contributor))))
+			num(v.count(int64(len(n.Unhealthy)))), text(named(where, n.Site)), text(v.contributor(n.Contributor, owners))))
 	}
 	places := ui.Table{ID: "sites", Caption: v.T("Sites"), Hidden: true, Columns: v.columns("Site", "Short name"), Empty: ui.Empty{Title: v.T("No site yet")}}
 	for _, x := range sites {
@@ -78,11 +89,11 @@ func (v *visit) nodeCell(n domain.Node, away pool.Interval) ui.Cell {
 	return sub(badge(v.nodeState(n)), v.T("Maintenance from %s to %s", v.business(away.Start, zone).Text, v.business(away.End, zone).Text))
 }
 
-func (v *visit) contributor(o pool.OrgID) string {
+func (v *visit) contributor(o pool.OrgID, names map[pool.OrgID]string) string {
 	if o == pool.Consortium || o == "" {
 		return v.T("the consortium")
 	}
-	return string(o)
+	return named(names, o)
 }
 
 func (s *Server) opSiteSave(v *visit) error {

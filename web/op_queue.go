@@ -137,9 +137,12 @@ func (e explained) placed(all []quota.NodeGPUs) string {
 	return strings.Join(parts, ", ")
 }
 
+// fewTold starts say nothing of how true they are.
+const fewTold = 10
+
 // kept tells how the last starts that were told came true.
 func (v *visit) kept(k domain.StartsKept) string {
-	if k.Told == 0 {
+	if k.Told < fewTold {
 		return ""
 	}
 	return " " + v.T("Of the last %d likely starts that were told at a submit, %d came inside their interval (it should be eight of ten), %d sooner and %d later; the interval was %s long at a wait of %s, in the middle. Of %d latest starts %d were missed.",

@@ -240,7 +240,7 @@ func TestANodeIsAssignedAndCordoned(t *testing.T) {
 		t.Error("an unknown site is taken")
 	}
 	w.post("/op/nodes/gpu-01", url.Values{"site": {"lindenholm"}, "contributor": {"rheinau"}, "cordoned": {"on"}}).want(303)
-	w.get("/op/nodes").want(200).says("Cordoned", "lindenholm", "rheinau")
+	w.get("/op/nodes").want(200).says("Cordoned", "lindenholm", "TU Rheinau")
 	if r := w.post("/op/nodes/gpu-01/contribution", url.Values{"org": {"rheinau"}, "gpus": {"99"}, "quota": {"0"}}).want(422); r.at("gpus") == "" || r.value("gpus") != "99" {
 		t.Error("more GPUs than the node has are taken")
 	}

@@ -68,7 +68,7 @@ func (v *visit) schedule(s domain.Schedule, classes map[pool.ClassID]string) []t
 		rules.Rows = append(rules.Rows, row(head(p.Name, ""), text(what), text(v.effects(p.TimePolicy)), text(v.hoursOf(p.TimePolicy)), v.holding(p)))
 	}
 	next := ui.Table{ID: "changes", Caption: v.T("What changes next"), Topics: "org pool", Columns: v.columns("From", "GPU type", "#Guaranteed", "#Borrow limit", "#Lend limit"),
-		Note: v.T("The next four weeks, at most 20 rows. What runs isn't stopped by a lower quota: flexible work above it is borrowed from then on."), Empty: ui.Empty{Title: v.T("Nothing changes in the next four weeks.")}}
+		Note: v.T("The next four weeks, at most 20 rows. What runs isn't stopped by a lower quota: flexible work above it is borrowed from then on."), Empty: ui.Empty{Title: v.T("No quota changes in the next four weeks.")}}
 	change := func(a, b int) ui.Cell {
 		if a == b {
 			return num(number(b))
