@@ -6,7 +6,7 @@ const page = () => document.documentElement;
 // --- Fetch a page and take elements out of it ---------------------------------------------------------------------
 
 async function fetchPage(url, init = {}) {
-  const answer = await fetch(url, { credentials: "same-origin", cache: "no-store", headers: { Accept: "text/html" }, ...init });
+  const answer = await fetch(url, { credentials: "same-origin", cache: "no-store", headers: { Accept: "text/html", "X-Part": "1" }, ...init });
   const kind = answer.headers.get("Content-Type") || "";
   if (!kind.startsWith("text/html")) throw new Error(`no page: ${answer.status}`);
   return { answer, doc: new DOMParser().parseFromString(await answer.text(), "text/html") };

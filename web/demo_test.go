@@ -1,7 +1,9 @@
 package web
 
 import (
+	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"gpupool/domain"
@@ -54,6 +56,10 @@ func TestTheDemoClockIsTurnedByItsBanner(t *testing.T) {
 		t.Fatalf("banner: %s", banner.Text())
 	}
 	l := w.post("/demo/clock", url.Values{"advance": {"hour"}, "return": {"/account"}}).want(303).location()
+	part := w.do("GET", l, nil, http.Header{"X-Part": {"1"}}) // a live page that refreshes itself meanwhile takes the sentence from nobody
+	if strings.Contains(part.want(200).doc().Text(), "The clock stands at") {
+		t.Error("a part of a page shows what the form has to say")
+	}
 	if got := w.get(l).want(200).says("The clock stands at Mon 2 Nov 2026, 11:00 CET now.").doc().Find("#demo time").Text(); got != "Mon 2 Nov 2026, 11:00 CET" {
 		t.Errorf("after an hour: %s", got)
 	}

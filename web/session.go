@@ -143,8 +143,13 @@ func (v *visit) warn(sentence string) {
 	m.Put(v.ctx, sessionWarn, sentence)
 }
 
-// said are the sentences that the form before this page left, once.
+// said are the sentences that the form before this page left, once. A page that
+// is fetched for a part of it shows none: they wait for the page that the form
+// leads to.
 func (v *visit) said() []ui.Notice {
+	if v.echo.Request().Header.Get("X-Part") != "" {
+		return nil
+	}
 	var out []ui.Notice
 	m := v.server.sessions
 	if s := m.PopString(v.ctx, sessionFlash); s != "" {
