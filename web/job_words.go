@@ -119,6 +119,14 @@ func options[K ~string](names map[K]string) []ui.Option {
 	return out
 }
 
+func memberNames(orgs []domain.Organisation) map[pool.OrgID]string {
+	names := make(map[pool.OrgID]string, len(orgs))
+	for _, o := range orgs {
+		names[o.ID] = o.Name
+	}
+	return names
+}
+
 // named is the name of an id, or the id where it has none any more.
 func named[K ~string](names map[K]string, id K) string {
 	if n := names[id]; n != "" {

@@ -35,10 +35,7 @@ func (v *visit) nodesPage(in domain.Site, r refusal) error {
 	if err != nil {
 		return err
 	}
-	owners, where := map[pool.OrgID]string{}, map[pool.SiteID]string{}
-	for _, o := range orgs {
-		owners[o.ID] = o.Name
-	}
+	owners, where := memberNames(orgs), map[pool.SiteID]string{}
 	for _, x := range sites {
 		where[x.ID] = x.Name
 	}

@@ -28,15 +28,13 @@ func (v *visit) policiesPage(in domain.TimePolicyInput, r refusal) error {
 	if err != nil {
 		return err
 	}
-	names := map[pool.OrgID]string{}
+	names := memberNames(orgs)
 	members := []ui.Option{}
 	for _, o := range orgs {
-		names[o.ID] = o.Name
 		members = append(members, option(string(o.ID), o.Name))
 	}
-	types, typed := map[pool.ClassID]string{}, []ui.Option{}
+	typed := []ui.Option{}
 	for _, c := range classes {
-		types[c.ID] = c.Name
 		typed = append(typed, option(string(c.ID), c.Name))
 	}
 	t := ui.Table{ID: "policies", Caption: v.T("Time policies"), Hidden: true, Topics: "pool", Columns: v.columns("Name", "For", "What", "When", "State", ""),
@@ -48,7 +46,7 @@ func (v *visit) policiesPage(in domain.TimePolicyInput, r refusal) error {
 			who = named(names, p.Org)
 		}
 		if p.Class != "" {
-			what = named(types, p.Class)
+			what = v.typeName(p.Class)
 		}
 		end := ui.Cell{}
 		if !p.Over {
