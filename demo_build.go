@@ -92,7 +92,7 @@ func (b *demoBuilder) consortium(ctx context.Context) error {
 		return err
 	}
 	_, err = s.SaveSettings(ctx, b.operator, domain.SettingsInput{Name: b.pool.Name, NameZH: b.pool.NameZH, Currency: b.pool.Currency, Zone: b.pool.Zone,
-		GraceHours: "24", SetupGraceMinutes: "10", NoticeMinutes: "10", Signal: demoSignal, DefaultMaxRunHours: "24", LongestMaxRunHours: "744",
+		GraceHours: "24", SetupGraceMinutes: "10", SetupLimitMinutes: "30", ForgetAfterHours: "168", NoticeMinutes: "10", Signal: demoSignal, DefaultMaxRunHours: "24", LongestMaxRunHours: "744",
 		InvoicePrefix: "NB", Seller: domain.Party{Name: b.pool.Name, Address: "Hafenallee 3\n20457 Hamburg", Country: "DE", TaxID: "DE000000001"},
 		Bank: "IBAN DE00 0000 0000 0000 0000 00, BIC NBRDEXXX (invented)", Fair: b.pool.Fair})
 	if err != nil {

@@ -295,7 +295,12 @@ func differences(r *rig) []string {
 // chargeable is when a run had its GPUs, less what is free, by the law alone.
 func chargeable(x domain.Run, t domain.Attempt) pool.Interval {
 	v := pool.Interval{Start: startOf(x), End: x.Finished}
-	if v.Start == 0 {
+	for _, e := range x.Events {
+		if free := e.At.Add(10 * time.Minute); e.Type == "Task Setup" && (v.Start == 0 && free < v.End || free < v.Start) {
+			v.Start = free // set-up is free for so long in every rig
+		}
+	}
+	if v.Start == 0 || t.End == domain.EndGang {
 		return pool.Interval{}
 	}
 	if x.Status == domain.RunLost {

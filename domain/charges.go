@@ -49,8 +49,8 @@ func (w work) use(t Terms, window pool.Interval, now pool.Instant) []Segment {
 			continue
 		}
 		seen := now
-		if a.NoticeAt != 0 && a.StopReason.ByEngine() {
-			seen = min(seen, a.NoticeAt) // free from the signal on
+		if free := a.freeFrom(); free != 0 {
+			seen = max(m.From, min(seen, free))
 		}
 		h := t.history(a, m, w.covers[m.Attempt], seen)
 		segments, err := meter.Fold(h, pool.Interval{Start: max(m.Until, window.Start), End: min(now, window.End)}, now, t.Zone)

@@ -132,8 +132,8 @@ func metered(tx Tx, t Terms, org pool.OrgID, m pool.Month) error {
 			if err != nil {
 				return err
 			}
-			if at.StopReason.ByEngine() && at.NoticeAt <= o.Until {
-				continue // free from the signal on
+			if free := at.freeFrom(); free != 0 && free <= o.Until {
+				continue
 			}
 			behind++
 		}

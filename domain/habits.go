@@ -109,7 +109,7 @@ func pastOf(a Attempt, now pool.Instant) (quota.Past, bool) {
 		end, p.Cut = now, true
 	}
 	switch a.End {
-	case EndTakenBack, EndNodeFault, EndVanished, EndNotPlaced:
+	case EndTakenBack, EndNodeFault, EndVanished, EndNotPlaced, EndSetup, EndGang:
 		p.Cut = true
 	}
 	p.Ran = max(0, end.Sub(a.AdmittedAt))

@@ -37,6 +37,7 @@ const (
 	EndNodeFault   EndReason = "node_fault"
 	EndImage       EndReason = "image_not_found"
 	EndSetup       EndReason = "setup_too_long"
+	EndGang        EndReason = "gang_incomplete" // not every node started in time; how many did stands in EndDetail
 	EndNotPlaced   EndReason = "not_placed"
 	EndVanished    EndReason = "vanished"
 	EndNeverStarts EndReason = "cancelled" // stopped while it waited

@@ -45,6 +45,7 @@ func meterRun(tx Tx, terms Terms, t Attempt, r Run, seen pool.Instant, vanished 
 	if held.Open() {
 		return held, nil // MeterDays stores what is complete
 	}
+	held.End = max(held.End, m.From) // free from before it began
 	m.End, m.Quality = held.End, held.Quality
 	if m.End < m.Until {
 		if err := takeBack(tx, terms, t, m, seen); err != nil {
@@ -70,8 +71,8 @@ func heldBy(tx Tx, terms Terms, t Attempt, r Run, sight meter.Sighting) (meter.H
 			obs = append(obs, m)
 		}
 	}
-	if t.StopReason.ByEngine() && (sight.Vanished || r.Status.Terminal()) {
-		sight.Notice = t.NoticeAt // while it runs on, the notice may still be withdrawn
+	if sight.Vanished || r.Status.Terminal() { // while it runs on, a notice may still be withdrawn
+		sight.Notice = t.freeFrom()
 	}
 	return meter.Hold(obs, sight, terms.Settings.SetupGrace)
 }
@@ -99,7 +100,7 @@ func ensureMeter(tx Tx, terms Terms, t Attempt, r Run, held meter.Held, now pool
 			Devices: r.Devices, From: held.Start, Until: held.Start, End: pool.Never, Quality: meter.Exact}
 		return m, tx.InsertMeter(m)
 	}
-	if err != nil || m.Closed || held.Start >= m.From {
+	if err != nil || m.Closed || held.Start >= m.From || held.End <= m.From {
 		return m, err
 	}
 	ok, err := tx.ExtendMeterBack(m.Alloc, m.From, held.Start)
@@ -256,8 +257,8 @@ func meterDay(tx Tx, id pool.AttemptID, alloc pool.AllocID, listed pool.Instant)
 			held.Seen = min(held.Seen, max(o.Run.Heartbeat, m.Until)) // nobody knows more
 		}
 	}
-	if t.StopReason.ByEngine() {
-		held.Seen = min(held.Seen, t.NoticeAt)
+	if free := t.freeFrom(); free != 0 {
+		held.Seen = min(held.Seen, free)
 	}
 	to := min(dayDone(listed, terms.Settings), held.Seen)
 	if to <= m.Until {

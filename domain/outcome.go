@@ -150,7 +150,7 @@ func gone(tx Tx, t Attempt, runs []Run) (int, error) {
 // finalStop tells whether a job ends with an attempt that we stopped for the
 // reason; else it queues again.
 func finalStop(r EndReason) bool {
-	return !r.ByEngine() && r != EndNotPlaced && r != EndNodeFault
+	return !r.ByEngine() && r != EndNotPlaced && r != EndNodeFault && !r.slow()
 }
 
 var gpuMemory = [][]byte{[]byte("CUDA out of memory"), []byte("CUDA error: out of memory"), []byte("torch.OutOfMemoryError"), []byte("CUDA_ERROR_OUT_OF_MEMORY")}
@@ -227,8 +227,17 @@ func endAttempt(tx Tx, t Attempt, o outcome) error {
 		if err != nil {
 			return err
 		}
-		if j.MaxRun-usedTime(j, used[j.ID]) < maxRunFloor {
-			o.End, o.Final = EndTimeLimit, true
+		slow, err := tooSlow(tx, j.ID)
+		switch {
+		case err != nil:
+			return err
+		case slow && o.End.slow():
+			o.Final = true
+		case j.MaxRun-usedTime(j, used[j.ID]) < maxRunFloor:
+			o.Final = true
+			if !o.End.slow() {
+				o.End = EndTimeLimit
+			}
 		}
 	}
 	if o.Final {

@@ -227,6 +227,8 @@ func (s *Service) observeAttempt(ctx context.Context, w world, t Attempt, runs [
 		})
 	case t.StopAt == 0 && t.MaxEnd != pool.Never && w.now.Sub(latestEnd(t, runs)) > overrun:
 		return s.overran(ctx, t)
+	case t.StopAt == 0 && t.StartedAt == 0:
+		return s.stopSlow(ctx, w, t, runs)
 	}
 	return nil
 }

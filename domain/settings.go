@@ -16,6 +16,8 @@ type Settings struct {
 	Zone          string // IANA name of the billing zone
 	Grace         time.Duration
 	SetupGrace    time.Duration // image pull and set-up that is free
+	SetupLimit    time.Duration // how long a run may be pending before it is stopped
+	ForgetAfter   time.Duration // when what has ended is removed from the cluster
 	Notice        time.Duration // before a reclaimed job is stopped
 	Signal        string        // sent at once when notice is given, e.g. SIGUSR1
 	DefaultMaxRun time.Duration

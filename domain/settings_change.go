@@ -16,6 +16,8 @@ type SettingsInput struct {
 	Zone               string // IANA name
 	GraceHours         string // after a month's end, 0 to 168
 	SetupGraceMinutes  string // 0 to 120
+	SetupLimitMinutes  string // 2 to 240, not less than what is free
+	ForgetAfterHours   string // 1 to 744
 	NoticeMinutes      string // 0 to 120
 	Signal             string
 	DefaultMaxRunHours string // 1 to 744
@@ -56,6 +58,11 @@ func (s *Service) SaveSettings(ctx context.Context, a Actor, in SettingsInput) (
 	}
 	n.Grace = time.Duration(checkCount(&f, "grace_hours", in.GraceHours, 0, 168)) * time.Hour
 	n.SetupGrace = time.Duration(checkCount(&f, "setup_grace_minutes", in.SetupGraceMinutes, 0, 120)) * time.Minute
+	n.SetupLimit = time.Duration(checkCount(&f, "setup_limit_minutes", in.SetupLimitMinutes, 2, 240)) * time.Minute
+	if n.SetupLimit < n.SetupGrace {
+		f.Add("setup_limit_minutes", "Less than the free set-up, %d minutes.", int64(n.SetupGrace/time.Minute))
+	}
+	n.ForgetAfter = time.Duration(checkCount(&f, "forget_after_hours", in.ForgetAfterHours, 1, MaxRunHours)) * time.Hour
 	n.Notice = time.Duration(checkCount(&f, "notice_minutes", in.NoticeMinutes, 0, 120)) * time.Minute
 	checkChoice(&f, "signal", in.Signal, "SIGUSR1", "SIGUSR2", "SIGTERM", "SIGINT", "SIGHUP")
 	n.DefaultMaxRun = time.Duration(checkCount(&f, "default_max_run_hours", in.DefaultMaxRunHours, 1, MaxRunHours)) * time.Hour

@@ -13,7 +13,7 @@ const operatorCode = "operator_code" // the flag that keeps its hash
 // DefaultSettings are those of a pool that nobody has set up yet.
 func DefaultSettings(now pool.Instant) Settings {
 	return Settings{Name: "GPU Pool", Currency: money.Currencies[0], Zone: "UTC", Grace: 24 * time.Hour,
-		SetupGrace: 10 * time.Minute, Notice: 10 * time.Minute, Signal: "SIGUSR1", DefaultMaxRun: 24 * time.Hour,
+		SetupGrace: 10 * time.Minute, SetupLimit: 30 * time.Minute, ForgetAfter: 7 * 24 * time.Hour, Notice: 10 * time.Minute, Signal: "SIGUSR1", DefaultMaxRun: 24 * time.Hour,
 		LongestMaxRun: 31 * 24 * time.Hour, Fair: true, CreatedAt: now}
 }
 

@@ -137,6 +137,7 @@ func contract(t *testing.T, start func(t *testing.T) *bench) {
 		{"a cordoned node takes nothing new", cordons},
 		{"GPUs held by others are counted, ours are not", countsForeign},
 		{"a gang runs once on each of its nodes", gangs},
+		{"a gang that does not assemble is stopped with all that runs of it", gangDoesNotAssemble},
 		{"GPUs that are not there leave the attempt without a run", tooMany},
 	}
 	for _, tt := range tests {

@@ -48,6 +48,7 @@ var ends = map[domain.EndReason]struct{ sentence, advice string }{
 	domain.EndNodeFault:   {"A node failed", "Nobody is charged for the failed time. Rerun it: the node takes no more jobs."},
 	domain.EndImage:       {"Image not found", "Check the name and the tag of the image, and that the nodes may pull it."},
 	domain.EndSetup:       {"Set-up took too long", "A smaller image or data that is there already starts sooner."},
+	domain.EndGang:        {"Its nodes did not start together", "The time costs nothing. A smaller image starts sooner; fewer nodes are free together sooner."},
 	domain.EndNotPlaced:   {"Could not be placed", "The cluster refused it: the reason stands in the timeline."},
 	domain.EndVanished:    {"Lost by the cluster", "The cluster no longer knows of it. Rerun it; only the time that it was seen is charged."},
 	domain.EndNeverStarts: {"Stopped while it waited", ""},

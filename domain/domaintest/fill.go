@@ -20,7 +20,7 @@ func withOperator(p *Pool) *Pool {
 
 // Settings is a valid form of the pool's settings.
 func Settings() domain.SettingsInput {
-	return domain.SettingsInput{Name: "Norbridge", Currency: "EUR", Zone: "Europe/Berlin", GraceHours: "24", SetupGraceMinutes: "10",
+	return domain.SettingsInput{Name: "Norbridge", Currency: "EUR", Zone: "Europe/Berlin", GraceHours: "24", SetupGraceMinutes: "10", SetupLimitMinutes: "30", ForgetAfterHours: "168",
 		NoticeMinutes: "10", Signal: "SIGUSR1", DefaultMaxRunHours: "24", LongestMaxRunHours: "744", InvoicePrefix: "NB",
 		Seller: domain.Party{Name: "Norbridge eG", Address: "Hafen 1\n20457 Hamburg", Country: "DE", TaxID: "DE123456789"},
 		Bank:   "IBAN DE02 1203 0000 0000 2020 51", Fair: true}

@@ -17,6 +17,8 @@ type settingsRow struct {
 	Zone          string       `gorm:"column:zone"`
 	Grace         int64        `gorm:"column:grace_ms"`
 	SetupGrace    int64        `gorm:"column:setup_grace_ms"`
+	SetupLimit    int64        `gorm:"column:setup_limit_ms"`
+	ForgetAfter   int64        `gorm:"column:forget_after_ms"`
 	Notice        int64        `gorm:"column:notice_ms"`
 	Signal        string       `gorm:"column:signal"`
 	DefaultRun    int64        `gorm:"column:default_run_ms"`
@@ -49,7 +51,7 @@ func (t *tx) Settings() (domain.Settings, error) {
 	}
 	return domain.Settings{
 		Name: r.Name, NameZH: r.NameZH, Currency: money.Currency{Code: r.Currency, Exponent: r.Exponent}, Zone: r.Zone,
-		Grace: duration(r.Grace), SetupGrace: duration(r.SetupGrace), Notice: duration(r.Notice), Signal: r.Signal,
+		Grace: duration(r.Grace), SetupGrace: duration(r.SetupGrace), SetupLimit: duration(r.SetupLimit), ForgetAfter: duration(r.ForgetAfter), Notice: duration(r.Notice), Signal: r.Signal,
 		DefaultMaxRun: duration(r.DefaultRun), LongestMaxRun: duration(r.LongestRun), InvoicePrefix: r.InvoicePrefix,
 		Seller: domain.Party{Name: r.SellerName, Address: r.SellerAddress, Country: r.SellerCountry, TaxID: r.SellerTaxID},
 		Bank:   r.Bank, Paused: r.Paused, Demo: r.Demo, TestPool: r.TestPool, Fair: r.Fair, Configured: r.Configured,
@@ -60,13 +62,13 @@ func (t *tx) Settings() (domain.Settings, error) {
 func (t *tx) SaveSettings(s domain.Settings) error {
 	r := settingsRow{
 		ID: 1, Name: s.Name, NameZH: s.NameZH, Currency: s.Currency.Code, Exponent: s.Currency.Exponent, Zone: s.Zone,
-		Grace: millis(s.Grace), SetupGrace: millis(s.SetupGrace), Notice: millis(s.Notice), Signal: s.Signal,
+		Grace: millis(s.Grace), SetupGrace: millis(s.SetupGrace), SetupLimit: millis(s.SetupLimit), ForgetAfter: millis(s.ForgetAfter), Notice: millis(s.Notice), Signal: s.Signal,
 		DefaultRun: millis(s.DefaultMaxRun), LongestRun: millis(s.LongestMaxRun), InvoicePrefix: s.InvoicePrefix,
 		SellerName: s.Seller.Name, SellerAddress: s.Seller.Address, SellerCountry: s.Seller.Country, SellerTaxID: s.Seller.TaxID,
 		Bank: s.Bank, Paused: s.Paused, Demo: s.Demo, TestPool: s.TestPool, Fair: s.Fair, Configured: s.Configured,
 		Created: s.CreatedAt, OwnPriority: s.OwnPriority,
 	}
-	return put(t, r, []string{"id"}, []string{"name", "name_zh", "currency", "exponent", "zone", "grace_ms", "setup_grace_ms",
+	return put(t, r, []string{"id"}, []string{"name", "name_zh", "currency", "exponent", "zone", "grace_ms", "setup_grace_ms", "setup_limit_ms", "forget_after_ms",
 		"notice_ms", "signal", "default_run_ms", "longest_run_ms", "invoice_prefix", "seller_name", "seller_address",
 		"seller_country", "seller_tax_id", "bank", "paused", "demo", "test_pool", "fair", "configured", "created_at", "own_priority"})
 }
